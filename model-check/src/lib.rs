@@ -1,0 +1,14 @@
+//! Checks the protocol by running it: the machines here are the very ones that run in production.
+//!
+//! There is one [`World`] (machines, links, hosts, cloud, operator) and one sorted list of what can happen next
+//! ([`World::actions`]). Exploring, simulating and replaying are three ways of choosing from that list.
+//!
+//! This crate does no I/O and knows no network. Read next: [`world`], then [`property`].
+
+pub mod action;
+pub mod surroundings;
+pub mod world;
+
+pub use action::Action;
+pub use surroundings::{Faults, Line};
+pub use world::World;

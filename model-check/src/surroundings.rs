@@ -1,0 +1,187 @@
+//! What surrounds the machines: hosts that carry out tasks, links that carry messages, the cloud, the operator.
+
+use protocol::{
+    CloudManager, ComponentId, HostOutcome, HostTask, Name, Notice, Operation, Order, Report, Values, VmId, Work,
+    agent,
+    manager::{self, CloudTask, Request},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+/// A message on its way.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Letter {
+    /// Manager to agent.
+    Order(Order),
+    /// Agent to manager.
+    Report(Report),
+    /// Agent to agent.
+    Notice(Notice),
+}
+
+/// One direction of a link: first in, first out, exactly once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Queue {
+    /// What is on its way, each with its number on this link.
+    pub letters: VecDeque<(u64, Letter)>,
+    /// The number of the last letter that was sent. Counted only where links may break.
+    pub sent: u64,
+    /// The last letter that arrived, which is sent again after a break. Kept only where links may break.
+    pub arrived: Option<(u64, Letter)>,
+}
+
+impl Queue {
+    /// Adds a letter at the end.
+    pub fn send(&mut self, letter: Letter, numbered: bool) {
+        self.sent += u64::from(numbered);
+        self.letters.push_back((self.sent, letter));
+    }
+
+    /// Takes the next letter, or nothing if it is one that has arrived before.
+    pub fn receive(&mut self, numbered: bool) -> Option<Letter> {
+        let (number, letter) = self.letters.pop_front()?;
+        if numbered {
+            if self.arrived.as_ref().is_some_and(|(last, _)| number <= *last) {
+                return None;
+            }
+            self.arrived = Some((number, letter.clone()));
+        }
+        Some(letter)
+    }
+
+    /// The link broke before the last acknowledgement got through: the last letter comes again.
+    pub fn resend(&mut self) {
+        if let Some(arrived) = self.arrived.clone() {
+            self.letters.push_front(arrived);
+        }
+    }
+}
+
+/// A host: what it was asked to do, what runs on it, which alarms are set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Host {
+    /// At most one task for each component.
+    pub tasks: BTreeMap<ComponentId, HostTask>,
+    /// What runs, with the start task that started it.
+    pub running: BTreeMap<ComponentId, u64>,
+    /// The alarms that are set, with their length in milliseconds.
+    pub alarms: BTreeMap<agent::Alarm, u64>,
+    /// What an agent must never ask for.
+    pub scandal: Option<String>,
+}
+
+impl Host {
+    /// Takes on a task.
+    pub fn take_on(&mut self, task: HostTask) {
+        let running = self.running.contains_key(&task.component);
+        let wrong = match task.work {
+            Work::Start { .. } | Work::Prepare | Work::Purge if running => Some("is running"),
+            Work::Stop | Work::Rebind { .. } if !running => Some("is not running"),
+            _ if self.tasks.contains_key(&task.component) => Some("has another task under way"),
+            _ => None,
+        };
+        // A component may have died without its agent knowing yet.
+        if let Some(wrong) = wrong.filter(|wrong| *wrong != "is not running") {
+            self.scandal = Some(format!("{} is asked to {} but {wrong}", task.name, task.work.operation()));
+        }
+        self.tasks.insert(task.component, task);
+    }
+
+    /// Carries a task out.
+    pub fn finish(&mut self, component: ComponentId) -> Option<HostOutcome> {
+        let task = self.tasks.remove(&component)?;
+        match task.work.operation() {
+            Operation::Start => drop(self.running.insert(component, task.serial)),
+            Operation::Stop => drop(self.running.remove(&component)),
+            Operation::Prepare | Operation::Run | Operation::Rebind | Operation::Purge => {}
+        }
+        let values = if task.work.operation() == Operation::Start { fresh_values(&task) } else { Values::new() };
+        Some(HostOutcome::Done { component, serial: task.serial, values })
+    }
+
+    /// Fails in a task.
+    pub fn fail(&mut self, component: ComponentId) -> Option<HostOutcome> {
+        let task = self.tasks.remove(&component)?;
+        Some(HostOutcome::Failed { component, serial: task.serial, detail: Arc::from("failed") })
+    }
+
+    /// A running component ends by itself.
+    pub fn die(&mut self, component: ComponentId) -> Option<HostOutcome> {
+        let serial = self.running.remove(&component)?;
+        Some(HostOutcome::Died { component, serial, detail: Arc::from("died") })
+    }
+}
+
+/// The values of a run: another port at each start, as a real host may choose.
+fn fresh_values(task: &HostTask) -> Values {
+    let names: BTreeSet<&Name> = task.kind.exports.values().flat_map(|export| &export.values).collect();
+    names.into_iter().map(|name| (name.clone(), Arc::from(format!("{}", task.serial)))).collect()
+}
+
+/// The cloud: what it was asked for, and the manager's alarms.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cloud {
+    /// At most one task for each VM.
+    pub tasks: BTreeMap<VmId, CloudTask>,
+    /// The alarms that are set, with their length in milliseconds.
+    pub alarms: BTreeMap<manager::Alarm, u64>,
+}
+
+/// One request of the script.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Line {
+    /// What is asked for.
+    pub request: Request,
+    /// Whether the operator waits until all changes before it are done.
+    pub patient: bool,
+}
+
+/// The operator: what is still to be asked for, and what may still go wrong.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Operator {
+    /// The requests to come, shared by all states of one exploration.
+    pub script: Arc<[Line]>,
+    /// How many of them were made.
+    pub asked: usize,
+    /// The VMs that are lost and not declared so, with their names.
+    pub lost: BTreeMap<VmId, Name>,
+    /// What may still go wrong.
+    pub faults: Faults,
+}
+
+impl Operator {
+    /// The next request, if the operator would make it now.
+    pub fn next(&self, manager: &CloudManager) -> Option<&Line> {
+        self.script.get(self.asked).filter(|line| !line.patient || manager.changes().next().is_none())
+    }
+}
+
+/// How many faults of each sort may happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Faults {
+    /// Operations that fail.
+    pub failures: u32,
+    /// Started components that die.
+    pub deaths: u32,
+    /// Agents or the manager that crash and come back.
+    pub crashes: u32,
+    /// Links that break and come back.
+    pub breaks: u32,
+    /// VMs that are lost.
+    pub losses: u32,
+}
+
+impl Faults {
+    /// Whether anything may go wrong at all.
+    pub fn any(self) -> bool {
+        self != Self::default()
+    }
+
+    /// Whether letters may come twice, so that links must number them.
+    pub fn repeats(self) -> bool {
+        self.crashes > 0 || self.breaks > 0
+    }
+}

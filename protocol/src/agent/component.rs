@@ -1,0 +1,213 @@
+//! One component in an agent's books: the facts from which every decision follows.
+
+use super::{holding::Holdings, loan::Loans};
+use crate::{BindingId, ComponentId, Condition, Kind, Name, Operation, OrderNumber, Values};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeSet, fmt, sync::Arc};
+
+/// Where a component is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ComponentState {
+    /// Not running.
+    Stopped,
+    /// Asked to start; its readiness check has not passed yet.
+    Starting,
+    /// Running and ready.
+    Started,
+    /// Asked to stop; it may still be running.
+    Stopping,
+    /// An operation failed for good and a person is needed.
+    Failed(Operation),
+}
+
+impl ComponentState {
+    /// Whether something of the component may be running.
+    pub fn is_running(self) -> bool {
+        match self {
+            Self::Starting | Self::Started | Self::Stopping | Self::Failed(Operation::Stop) => true,
+            Self::Stopped | Self::Failed(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for ComponentState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped => formatter.write_str("stopped"),
+            Self::Starting => formatter.write_str("starting"),
+            Self::Started => formatter.write_str("started"),
+            Self::Stopping => formatter.write_str("stopping"),
+            Self::Failed(operation) => write!(formatter, "failed to {operation}"),
+        }
+    }
+}
+
+/// What the host is doing for a component, at most one thing at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Errand {
+    /// Nothing.
+    None,
+    /// This operation is under way.
+    UnderWay(Operation),
+    /// This operation failed and will be tried again when the alarm rings.
+    Pausing(Operation),
+}
+
+/// One component in an agent's books.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Component {
+    pub(super) name: Name,
+    pub(super) kind: Arc<Kind>,
+    pub(super) state: ComponentState,
+    /// Its values, once announced.
+    pub(super) announced: Option<Values>,
+    /// How often the values have changed since they were first announced.
+    pub(super) edition: u32,
+    /// It is removed.
+    pub(super) leaving: bool,
+    /// It must stop once more before it may go on.
+    pub(super) restarting: bool,
+    /// The latest order that added or restarted it.
+    pub(super) renewed: OrderNumber,
+    /// What `renewed` was when the present run began.
+    pub(super) since: OrderNumber,
+    /// What it lends to others.
+    pub(super) loans: Loans,
+    /// What others lend to it.
+    pub(super) holdings: Holdings,
+    pub(super) errand: Errand,
+    /// The number of the latest task asked of the host.
+    pub(super) serial: u64,
+    /// The start task that began the present run.
+    pub(super) run: u64,
+    /// Failures of the present operation in a row.
+    pub(super) failures: u32,
+    /// It ended by itself and has not started again: loans may still be out.
+    pub(super) died: bool,
+    /// Deaths since it was last steady.
+    pub(super) deaths: u32,
+    /// The set of bindings it may use is not the one it was last told.
+    pub(super) changed: bool,
+    /// The recalled loans that the rebind under way leaves out.
+    pub(super) let_go: BTreeSet<BindingId>,
+    /// What was installed is removed again.
+    pub(super) purged: bool,
+    /// What the manager was last told.
+    pub(super) reported: Option<Condition>,
+}
+
+impl Component {
+    pub(super) fn new(id: ComponentId, name: Name, kind: Arc<Kind>, holdings: Holdings) -> Self {
+        let order = OrderNumber(id.0);
+        Self {
+            name,
+            state: ComponentState::Stopped,
+            announced: (!kind.prepares).then(Values::new),
+            edition: 0,
+            leaving: false,
+            restarting: false,
+            renewed: order,
+            since: order,
+            loans: Loans::default(),
+            holdings: holdings.known(&kind),
+            errand: Errand::None,
+            serial: 0,
+            run: 0,
+            failures: 0,
+            died: false,
+            deaths: 0,
+            changed: false,
+            let_go: BTreeSet::new(),
+            purged: false,
+            reported: None,
+            kind,
+        }
+    }
+
+    /// What people call it.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> &Arc<Kind> {
+        &self.kind
+    }
+
+    /// Its state.
+    pub fn state(&self) -> ComponentState {
+        self.state
+    }
+
+    /// Whether it is removed and on its way out.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving
+    }
+
+    /// Whether it ended by itself and has not started again.
+    pub fn has_died(&self) -> bool {
+        self.died
+    }
+
+    /// What it lends to others.
+    pub fn loans(&self) -> &Loans {
+        &self.loans
+    }
+
+    /// What others lend to it.
+    pub fn holdings(&self) -> &Holdings {
+        &self.holdings
+    }
+
+    /// What the host is doing for it.
+    pub fn errand(&self) -> Errand {
+        self.errand
+    }
+
+    /// Client rule 2: removed, restarting, or an import below its number.
+    pub fn must_stop(&self) -> bool {
+        self.leaving || self.restarting || !self.holdings.are_enough()
+    }
+
+    /// Whether the host has something under way for it.
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(self.errand, Errand::UnderWay(_))
+    }
+
+    /// Client rule 1, and after a death: every loan home first.
+    pub(super) fn may_start(&self) -> bool {
+        self.state == ComponentState::Stopped
+            && self.errand == Errand::None
+            && self.announced.is_some()
+            && self.loans.all_home()
+            && !self.must_stop()
+    }
+
+    /// Whether it must be told of another set of bindings while it runs: to give something back, even while draining; or
+    /// because something came or went, unless it is about to stop anyway.
+    pub(super) fn wants_rebind(&self, dispensable: &BTreeSet<BindingId>) -> bool {
+        match self.must_stop() {
+            true => !dispensable.is_empty() && !self.loans.all_home(),
+            false => self.changed || !dispensable.is_empty(),
+        }
+    }
+
+    /// How it is, for the manager.
+    pub(super) fn condition(&self) -> Condition {
+        let complete = self.state == ComponentState::Started && self.holdings.are_complete();
+        Condition { state: self.state, since: self.since, complete }
+    }
+
+    /// The values of one of its exports, as a client is to see them.
+    pub(super) fn values_of(&self, export: &Name) -> Values {
+        let (Some(export), Some(announced)) = (self.kind.exports.get(export), &self.announced) else {
+            return Values::new();
+        };
+        export
+            .values
+            .iter()
+            .filter_map(|name| announced.get_key_value(name))
+            .map(|(n, v)| (n.clone(), v.clone()))
+            .collect()
+    }
+}

@@ -1,0 +1,215 @@
+//! The client's side of bindings.
+//!
+//! A holding is what a client's agent knows of one binding. Of a loan the client knows the address first (`Bound`), may
+//! then use it (`Held`), and is asked for it back (`Recalled`). Of a value there is nothing to wait for: it is `Held` as
+//! soon as it is known.
+
+use crate::{BindingId, HeldBinding, Kind, Name, Need, Values, VmId};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a holding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum HoldingState {
+    /// The address is known; the provider has not lent yet.
+    Bound,
+    /// It may be used.
+    Held,
+    /// It was asked back and has not been given back; `last`: for good.
+    Recalled {
+        /// The binding is then to be forgotten.
+        last: bool,
+    },
+}
+
+/// One binding, seen by its client.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Holding {
+    pub(super) provider_vm: VmId,
+    pub(super) import: Name,
+    pub(super) values: Values,
+    state: HoldingState,
+}
+
+impl Holding {
+    pub(super) fn new(provider_vm: VmId, import: Name, values: Values) -> Self {
+        Self { provider_vm, import, values, state: HoldingState::Bound }
+    }
+
+    /// Where the provider lives.
+    pub fn provider_vm(&self) -> VmId {
+        self.provider_vm
+    }
+
+    /// The import it serves.
+    pub fn import(&self) -> &Name {
+        &self.import
+    }
+
+    /// Where it is.
+    pub fn state(&self) -> HoldingState {
+        self.state
+    }
+}
+
+/// How one import stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ImportState {
+    /// What it needs now.
+    pub need: Need,
+    /// The higher number that comes into force once that many are held.
+    pub raise: Option<u32>,
+    /// How many are held and not recalled.
+    pub held: u32,
+}
+
+impl ImportState {
+    /// Whether the component may run, as far as this import goes.
+    pub fn is_enough(&self) -> bool {
+        match self.need {
+            Need::Strong(number) | Need::Value(number) => self.held >= number,
+            Need::Weak(_) => true,
+        }
+    }
+}
+
+/// All that one component holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Holdings {
+    all: BTreeMap<BindingId, Holding>,
+    /// Those recalled and not given back, so that a step need not look at all.
+    recalled: BTreeSet<BindingId>,
+    /// Empty while the component is not yet known.
+    imports: BTreeMap<Name, ImportState>,
+}
+
+impl Holdings {
+    /// What was parked, once the component's kind is known.
+    pub(super) fn known(self, kind: &Kind) -> Self {
+        let fresh = |import: &crate::Import| ImportState { need: import.need, raise: None, held: 0 };
+        let imports = kind.imports.iter().map(|(name, import)| (name.clone(), fresh(import))).collect();
+        let mut known = Self { imports, ..Self::default() };
+        for (binding, holding) in self.all {
+            let state = holding.state;
+            known.bind(binding, Holding { state: HoldingState::Bound, ..holding });
+            if state == HoldingState::Held {
+                known.put(binding, HoldingState::Held);
+            }
+        }
+        known
+    }
+
+    /// Every holding.
+    pub fn iter(&self) -> impl Iterator<Item = (BindingId, &Holding)> {
+        self.all.iter().map(|(binding, holding)| (*binding, holding))
+    }
+
+    /// One holding.
+    pub fn get(&self, binding: BindingId) -> Option<&Holding> {
+        self.all.get(&binding)
+    }
+
+    /// How each import stands.
+    pub fn imports(&self) -> &BTreeMap<Name, ImportState> {
+        &self.imports
+    }
+
+    /// Whether a binding may be used.
+    pub(super) fn uses(&self, binding: BindingId) -> bool {
+        self.all.get(&binding).is_some_and(|holding| holding.state == HoldingState::Held)
+    }
+
+    /// Whether nothing is known of any binding.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Client rule 1: every strong import has enough loans and every value import its values.
+    pub fn are_enough(&self) -> bool {
+        self.imports.values().all(ImportState::is_enough)
+    }
+
+    /// Whether each weak import has its number too, and every raised need is in force.
+    pub(super) fn are_complete(&self) -> bool {
+        self.imports.values().all(|import| import.raise.is_none() && import.held >= import.need.number())
+    }
+
+    /// The recalled holdings.
+    pub(super) fn recalled(&self) -> Vec<BindingId> {
+        self.recalled.iter().copied().collect()
+    }
+
+    /// Client rule 3: the recalled holdings whose import has enough without them.
+    pub(super) fn dispensable(&self) -> BTreeSet<BindingId> {
+        let spare = |binding: &&BindingId| {
+            let import = &self.all[*binding].import;
+            self.imports.get(import).is_none_or(ImportState::is_enough)
+        };
+        self.recalled.iter().filter(spare).copied().collect()
+    }
+
+    /// What the component may use: all that is held and not recalled.
+    pub(super) fn usable(&self) -> Vec<HeldBinding> {
+        let held = self.all.iter().filter(|(_, holding)| holding.state == HoldingState::Held);
+        held.map(|(binding, holding)| HeldBinding {
+            import: holding.import.clone(),
+            binding: *binding,
+            values: holding.values.clone(),
+        })
+        .collect()
+    }
+
+    /// Takes note of a new binding. A value is held as soon as it is known.
+    pub(super) fn bind(&mut self, binding: BindingId, holding: Holding) {
+        let value = self.imports.get(&holding.import).is_some_and(|import| import.need.is_value());
+        self.all.insert(binding, holding);
+        if value {
+            self.put(binding, HoldingState::Held);
+        }
+    }
+
+    /// Takes note of new values; says whether they differ from those known.
+    pub(super) fn bind_again(&mut self, binding: BindingId, values: Values) -> bool {
+        let holding = self.all.get_mut(&binding).expect("only known holdings are bound again");
+        std::mem::replace(&mut holding.values, values) != self.all[&binding].values
+    }
+
+    /// Moves a holding that exists, and keeps the counts.
+    pub(super) fn put(&mut self, binding: BindingId, state: HoldingState) {
+        let holding = self.all.get_mut(&binding).expect("only known holdings are moved");
+        let before = std::mem::replace(&mut holding.state, state);
+        let import = holding.import.clone();
+        self.count(binding, &import, before, Some(state));
+    }
+
+    pub(super) fn remove(&mut self, binding: BindingId) -> Option<Holding> {
+        let holding = self.all.remove(&binding)?;
+        self.count(binding, &holding.import, holding.state, None);
+        Some(holding)
+    }
+
+    /// Sets the number an import needs: a lower one at once, a higher one as soon as that many are held.
+    pub(super) fn set_need(&mut self, import: &Name, number: u32) {
+        if let Some(import) = self.imports.get_mut(import) {
+            import.raise = None;
+            if number > import.need.number() && number > import.held {
+                import.raise = Some(number);
+            } else {
+                import.need = import.need.with_number(number);
+            }
+        }
+    }
+
+    fn count(&mut self, binding: BindingId, import: &Name, before: HoldingState, after: Option<HoldingState>) {
+        match after {
+            Some(HoldingState::Recalled { .. }) => self.recalled.insert(binding),
+            Some(HoldingState::Bound | HoldingState::Held) | None => self.recalled.remove(&binding),
+        };
+        let Some(import) = self.imports.get_mut(import) else { return };
+        import.held -= u32::from(before == HoldingState::Held);
+        import.held += u32::from(after == Some(HoldingState::Held));
+        if let Some(raise) = import.raise.take_if(|raise| *raise <= import.held) {
+            import.need = import.need.with_number(raise);
+        }
+    }
+}

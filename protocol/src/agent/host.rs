@@ -1,0 +1,181 @@
+//! How tasks ended, recorded as facts; and trying again.
+
+use super::{Alarm, ComponentState, Errand, Note, Output, Turn};
+use crate::{ComponentId, Fact, HostOutcome, HostTask, Operation, Values, Work};
+use std::sync::Arc;
+
+/// How many pauses a component must stay up to be called steady again.
+const STEADY_PAUSES: u64 = 10;
+
+impl Turn<'_> {
+    /// Records how a task ended, or that a component died; what nobody waits for is left alone.
+    pub(super) fn record(&mut self, outcome: HostOutcome) {
+        let (id, serial) = match &outcome {
+            HostOutcome::Done { component, serial, .. }
+            | HostOutcome::Failed { component, serial, .. }
+            | HostOutcome::Died { component, serial, .. } => (*component, *serial),
+        };
+        let Some(component) = self.agent.components.get(&id) else { return self.note(Note::OutcomeTooLate(id)) };
+        let (state, awaited) = (component.state, component.is_busy() && component.serial == serial);
+        match outcome {
+            HostOutcome::Done { values, .. } if awaited => self.done(id, values),
+            HostOutcome::Failed { detail, .. } if awaited => self.failed(id, detail),
+            HostOutcome::Died { detail, .. } if state == ComponentState::Started && component.run == serial => {
+                self.died(id, detail);
+            }
+            HostOutcome::Done { .. } | HostOutcome::Failed { .. } | HostOutcome::Died { .. } => {
+                self.note(Note::OutcomeTooLate(id));
+            }
+        }
+    }
+
+    /// The operation under way has succeeded.
+    pub(super) fn done(&mut self, id: ComponentId, values: Values) {
+        self.touched.insert(id);
+        let component = self.component(id);
+        let Errand::UnderWay(operation) = std::mem::replace(&mut component.errand, Errand::None) else { return };
+        component.failures = 0;
+        match operation {
+            Operation::Prepare => self.announce(id, values),
+            Operation::Start | Operation::Run => {
+                component.run = component.serial;
+                let (serial, deaths, patience) =
+                    (component.serial, component.deaths, component.kind.patience(Operation::Run));
+                self.put(id, ComponentState::Started);
+                self.announce(id, values);
+                if let Some(pause) = patience.pause_ms(deaths).filter(|_| deaths > 0) {
+                    let alarm = Alarm::Steady { component: id, serial };
+                    self.outputs.push(Output::SetAlarm(alarm, pause.saturating_mul(STEADY_PAUSES)));
+                }
+            }
+            Operation::Rebind => {
+                for binding in std::mem::take(&mut component.let_go) {
+                    self.give_back(id, binding);
+                }
+            }
+            Operation::Stop => {
+                component.restarting = false;
+                self.put(id, ComponentState::Stopped);
+            }
+            Operation::Purge => component.purged = true,
+        }
+    }
+
+    /// The operation under way has failed: try again after a pause, or ask a person.
+    fn failed(&mut self, id: ComponentId, detail: Arc<str>) {
+        self.touched.insert(id);
+        let component = self.component(id);
+        let Errand::UnderWay(operation) = component.errand else { return };
+        component.failures += 1;
+        component.let_go.clear();
+        let pause = component.kind.patience(operation).pause_ms(component.failures);
+        if operation == Operation::Start {
+            // A start that failed has left nothing running: recalled loans can go home during the pause.
+            self.put(id, ComponentState::Stopped);
+        }
+        self.pause_or_give_up(id, operation, pause, detail);
+    }
+
+    /// A started component has ended by itself: the host has nothing to stop, and loans are recalled at once.
+    fn died(&mut self, id: ComponentId, detail: Arc<str>) {
+        let component = self.component(id);
+        component.restarting = false;
+        component.died = true;
+        // A rebind under way has lost its meaning; its outcome will find nobody waiting.
+        component.let_go.clear();
+        component.deaths += 1;
+        let (deaths, patience) = (component.deaths, component.kind.patience(Operation::Run));
+        self.put(id, ComponentState::Stopped);
+        self.recall(id);
+        self.pause_or_give_up(id, Operation::Run, patience.pause_ms(deaths), detail);
+    }
+
+    fn pause_or_give_up(&mut self, id: ComponentId, operation: Operation, pause: Option<u64>, detail: Arc<str>) {
+        let component = self.component(id);
+        component.errand = Errand::None;
+        match pause {
+            Some(pause) => {
+                component.errand = Errand::Pausing(operation);
+                let alarm = Alarm::Retry { component: id, serial: component.serial };
+                self.note(Note::WillRetry(id, operation));
+                self.outputs.push(Output::SetAlarm(alarm, pause));
+            }
+            None => {
+                match operation {
+                    // What cannot rebind cannot let go while it runs: it stops, and then gives back.
+                    Operation::Rebind => component.restarting = true,
+                    Operation::Prepare | Operation::Start | Operation::Run | Operation::Stop | Operation::Purge => {
+                        self.put(id, ComponentState::Failed(operation));
+                    }
+                }
+                self.facts.push(Fact::OperationFailed { component: id, operation, detail });
+            }
+        }
+    }
+
+    /// An alarm rang; if its reason still stands, go on.
+    pub(super) fn wake(&mut self, alarm: Alarm) {
+        match alarm {
+            Alarm::Retry { component: id, serial } => {
+                if let Some(component) = self.agent.components.get_mut(&id)
+                    && component.serial == serial
+                    && let Errand::Pausing(operation) = component.errand
+                {
+                    component.errand = Errand::None;
+                    self.touched.insert(id);
+                    if operation == Operation::Stop {
+                        self.stop(id);
+                    }
+                    return;
+                }
+            }
+            Alarm::Steady { component: id, serial } => {
+                if let Some(component) = self.agent.components.get_mut(&id)
+                    && component.run == serial
+                    && component.state == ComponentState::Started
+                {
+                    component.deaths = 0;
+                    return;
+                }
+            }
+        }
+        self.note(Note::AlarmTooLate(alarm));
+    }
+
+    /// Takes note of what an operation handed out; clients that know older values are told again.
+    fn announce(&mut self, id: ComponentId, values: Values) {
+        let component = self.component(id);
+        let first = component.announced.is_none();
+        let announced = component.announced.get_or_insert_default();
+        let changes = values.iter().any(|(name, value)| announced.get(name) != Some(value));
+        if !first && !changes {
+            return;
+        }
+        announced.extend(values);
+        component.edition += u32::from(!first);
+        let loans: Vec<_> = component.loans.iter().map(|(binding, _)| binding).collect();
+        for binding in loans {
+            self.bind(id, binding);
+        }
+    }
+
+    /// Asks the host for something; a component has at most one task under way.
+    pub(super) fn ask(&mut self, id: ComponentId, work: Work) {
+        let component = self.component(id);
+        component.serial += 1;
+        component.errand = Errand::UnderWay(work.operation());
+        let task = HostTask {
+            component: id,
+            serial: component.serial,
+            name: component.name.clone(),
+            kind: component.kind.clone(),
+            work,
+        };
+        self.outputs.push(Output::ToHost(task));
+    }
+
+    /// Asks the host to stop it; the rules have seen that every loan is home.
+    pub(super) fn stop(&mut self, id: ComponentId) {
+        self.ask(id, Work::Stop);
+    }
+}

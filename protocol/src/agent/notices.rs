@@ -1,0 +1,180 @@
+//! What neighbours say about bindings, recorded as facts.
+
+use super::{ComponentState, Holding, HoldingState, LoanState, Note, Turn};
+use crate::{BindingId, ComponentId, Fact, Name, Notice, Values, VmId};
+
+impl Turn<'_> {
+    /// Records a notice, if it comes from the VM at the other end of the binding.
+    pub(super) fn hear(&mut self, from: VmId, notice: Notice) {
+        let binding = notice.binding();
+        if self.agent.forgotten.contains(&from) {
+            return self.note(Note::NoticeFenced(from, binding));
+        }
+        match notice {
+            Notice::Bind { binding, client, import, values, ticket: _ } => {
+                self.hear_bind(from, binding, client, import, values);
+            }
+            Notice::Started { binding } => {
+                if let Some(client) = self.holder(from, binding) {
+                    self.put_holding(client, binding, HoldingState::Held);
+                }
+            }
+            Notice::UnbindRequired { binding, last } => {
+                if let Some(client) = self.holder(from, binding) {
+                    self.hear_recall(client, binding, last);
+                }
+            }
+            Notice::UnbindConfirmed { binding, last } => self.hear_confirmation(from, binding, last),
+        }
+    }
+
+    fn hear_bind(&mut self, from: VmId, binding: BindingId, client: ComponentId, import: Name, values: Values) {
+        if self.agent.holders.contains_key(&binding) {
+            if let Some(client) = self.holder(from, binding) {
+                self.hear_values(client, binding, values);
+            }
+            return;
+        }
+        let holding = Holding::new(from, import, values);
+        if let Some(component) = self.agent.components.get_mut(&client) {
+            component.holdings.bind(binding, holding);
+            component.changed |= component.holdings.uses(binding);
+            self.touched.insert(client);
+        } else if client.0 > self.agent.last_order.0 {
+            self.note(Note::Parked(binding, client));
+            self.agent.parked.entry(client).or_default().bind(binding, holding);
+        } else {
+            // The client is gone, and nobody else will say so.
+            return self.tell(from, Notice::UnbindConfirmed { binding, last: true });
+        }
+        self.agent.holders.insert(binding, client);
+        self.share(from, binding);
+    }
+
+    /// New values for a binding that is known.
+    fn hear_values(&mut self, client: ComponentId, binding: BindingId, values: Values) {
+        let Some(component) = self.agent.components.get_mut(&client) else {
+            if let Some(parked) = self.agent.parked.get_mut(&client) {
+                parked.bind_again(binding, values);
+            }
+            return;
+        };
+        let differ = component.holdings.bind_again(binding, values);
+        if differ && component.holdings.uses(binding) {
+            component.changed = true;
+            // What cannot rebind must restart to see them.
+            let running = matches!(component.state, ComponentState::Starting | ComponentState::Started);
+            component.restarting |= running && !component.kind.rebinds;
+        }
+        self.touched.insert(client);
+    }
+
+    /// A loan is asked back. What is not in use is given back by return; the rest is for the rules to decide.
+    fn hear_recall(&mut self, client: ComponentId, binding: BindingId, last: bool) {
+        let known = self.agent.components.get(&client).map(|component| &component.holdings);
+        let state = known.and_then(|holdings| holdings.get(binding)).map(Holding::state);
+        match state {
+            Some(HoldingState::Held) => self.put_holding(client, binding, HoldingState::Recalled { last }),
+            Some(HoldingState::Recalled { last: before }) => {
+                self.put_holding(client, binding, HoldingState::Recalled { last: last || before });
+            }
+            // Known but not lent, or parked: nobody uses it.
+            Some(HoldingState::Bound) | None => self.confirm(client, binding, last),
+        }
+    }
+
+    /// A loan is home again.
+    fn hear_confirmation(&mut self, from: VmId, binding: BindingId, last: bool) {
+        let Some(provider) = self.agent.lenders.get(&binding).copied() else {
+            return self.note(Note::NoticeTooLate(binding));
+        };
+        let loans = &mut self.component(provider).loans;
+        let loan = loans.get(binding).expect("lenders lists only loans that exist");
+        if loan.client_vm != from {
+            return self.note(Note::NoticeFenced(from, binding));
+        }
+        let (state, removing) = (loan.state(), loan.removing);
+        match (last, state) {
+            // A last confirmation clears the loan at any time, asked for or not.
+            (true, _) => {
+                self.drop_loan(provider, binding);
+                if removing {
+                    self.facts.push(Fact::BindingGone { binding });
+                }
+            }
+            // It was removed meanwhile: now recall it for good.
+            (false, LoanState::Recalled { .. }) if removing => {
+                loans.put(binding, LoanState::Recalled { last: true });
+                self.tell(from, Notice::UnbindRequired { binding, last: true });
+            }
+            (false, LoanState::Recalled { .. }) => {
+                loans.put(binding, LoanState::Home);
+                self.touched.insert(provider);
+            }
+            // Nothing was asked for.
+            (false, LoanState::Home | LoanState::Lent | LoanState::Reference) => {
+                self.note(Note::NoticeTooLate(binding));
+            }
+        }
+    }
+
+    /// The component that holds a binding, known or parked, if the notice comes from its provider's VM.
+    fn holder(&mut self, from: VmId, binding: BindingId) -> Option<ComponentId> {
+        let Some(client) = self.agent.holders.get(&binding).copied() else {
+            // Its last confirmation is already on the way.
+            self.note(Note::NoticeTooLate(binding));
+            return None;
+        };
+        let known = self.agent.components.get(&client).map(|component| &component.holdings);
+        let holdings = known.or_else(|| self.agent.parked.get(&client));
+        let provider_vm = holdings.and_then(|holdings| holdings.get(binding)).map(Holding::provider_vm);
+        if provider_vm == Some(from) {
+            return Some(client);
+        }
+        self.note(Note::NoticeFenced(from, binding));
+        None
+    }
+
+    fn put_holding(&mut self, client: ComponentId, binding: BindingId, state: HoldingState) {
+        if let Some(component) = self.agent.components.get_mut(&client) {
+            component.holdings.put(binding, state);
+            component.changed = true;
+            self.touched.insert(client);
+        } else if let Some(parked) = self.agent.parked.get_mut(&client) {
+            parked.put(binding, state);
+        }
+    }
+
+    /// Gives a recalled loan back.
+    pub(super) fn give_back(&mut self, client: ComponentId, binding: BindingId) {
+        let holding = self.component(client).holdings.get(binding).expect("only what is held is given back");
+        let last = holding.state() == HoldingState::Recalled { last: true };
+        self.confirm(client, binding, last);
+    }
+
+    /// Says that a binding is not in use, and forgets it if that is for good.
+    fn confirm(&mut self, client: ComponentId, binding: BindingId, last: bool) {
+        let known = self.agent.components.get_mut(&client).map(|component| &mut component.holdings);
+        let Some(holdings) = known.or_else(|| self.agent.parked.get_mut(&client)) else { return };
+        let Some(provider_vm) = holdings.get(binding).map(Holding::provider_vm) else { return };
+        if last {
+            self.drop_holding(client, binding);
+        } else {
+            holdings.put(binding, HoldingState::Bound);
+        }
+        self.tell(provider_vm, Notice::UnbindConfirmed { binding, last });
+    }
+
+    /// The client's books no longer know the binding.
+    pub(super) fn drop_holding(&mut self, client: ComponentId, binding: BindingId) {
+        let known = self.agent.components.get_mut(&client).map(|component| &mut component.holdings);
+        let Some(holdings) = known.or_else(|| self.agent.parked.get_mut(&client)) else { return };
+        if let Some(holding) = holdings.remove(binding) {
+            self.unshare(holding.provider_vm, binding);
+        }
+        self.agent.holders.remove(&binding);
+        if self.agent.parked.get(&client).is_some_and(super::Holdings::is_empty) {
+            self.agent.parked.remove(&client);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The rules: what the facts of one component now allow. Each rule stands here once.
+
+use super::{ComponentState, Errand, LoanState, Turn};
+use crate::{BindingId, ComponentId, Fact, Notice, Operation, Work};
+
+impl Turn<'_> {
+    /// Looks at one component and does what its facts allow.
+    pub(super) fn advance(&mut self, id: ComponentId) {
+        let Some(component) = self.agent.components.get(&id) else { return };
+        match component.state {
+            ComponentState::Stopped => self.while_stopped(id),
+            ComponentState::Started => self.while_started(id),
+            // A start or stop is not interrupted: the rules go on when it has ended.
+            ComponentState::Starting | ComponentState::Stopping => {}
+            // It may still be running: nothing it holds can be given back.
+            ComponentState::Failed(Operation::Stop) => {}
+            ComponentState::Failed(_) => self.while_stopped(id),
+        }
+    }
+
+    /// Not running: it keeps its loans but gives back at once what is recalled; then it starts, or leaves.
+    fn while_stopped(&mut self, id: ComponentId) {
+        for binding in self.component(id).holdings.recalled() {
+            self.give_back(id, binding);
+        }
+        let component = self.component(id);
+        if component.leaving {
+            self.leave(id);
+        } else if component.may_start() {
+            component.changed = false;
+            component.died = false;
+            component.since = component.renewed;
+            let bindings = component.holdings.usable();
+            self.put(id, ComponentState::Starting);
+            self.ask(id, Work::Start { bindings });
+        } else if component.announced.is_none()
+            && component.state == ComponentState::Stopped
+            && component.errand == Errand::None
+        {
+            self.ask(id, Work::Prepare);
+        }
+    }
+
+    /// Running and ready: it lends; or it must stop, and recalls, and stops when every loan is home.
+    fn while_started(&mut self, id: ComponentId) {
+        let component = self.component(id);
+        let dispensable = component.holdings.dispensable();
+        if !component.kind.rebinds {
+            // Even while draining: whoever recalls a loan that is not needed must not wait for this one's own clients.
+            for binding in dispensable {
+                self.give_back(id, binding);
+            }
+        } else if component.errand == Errand::None && component.wants_rebind(&dispensable) {
+            component.changed = false;
+            component.let_go = dispensable;
+            let bindings = component.holdings.usable();
+            self.ask(id, Work::Rebind { bindings });
+        }
+        let component = self.component(id);
+        if !component.must_stop() {
+            for binding in component.loans.home() {
+                self.lend(id, binding);
+            }
+            return;
+        }
+        self.recall(id);
+        let component = self.component(id);
+        if component.loans.all_home() && !component.is_busy() {
+            self.put(id, ComponentState::Stopping);
+            self.stop(id);
+        }
+    }
+
+    /// Hands out the export's values, unless the client knows them already or the binding is on its way out.
+    pub(super) fn bind(&mut self, id: ComponentId, binding: BindingId) {
+        let component = self.component(id);
+        let (edition, announced) = (component.edition, component.announced.is_some());
+        let Some(loan) = component.loans.get_mut(binding) else { return };
+        let settled = matches!(loan.state(), LoanState::Recalled { .. }) || loan.removing;
+        if !announced || settled || loan.told == Some(edition) {
+            return;
+        }
+        loan.told = Some(edition);
+        let (client_vm, client, import) = (loan.client_vm, loan.client, loan.import.clone());
+        let (export, ticket) = (loan.export.clone(), loan.ticket.clone());
+        let values = component.values_of(&export);
+        self.tell(client_vm, Notice::Bind { binding, client, import, values, ticket });
+    }
+
+    /// Provider rule 2: a loan at home goes out; the client knows the values first.
+    fn lend(&mut self, id: ComponentId, binding: BindingId) {
+        self.bind(id, binding);
+        let loans = &mut self.component(id).loans;
+        loans.put(binding, LoanState::Lent);
+        let client_vm = loans.get(binding).expect("it was just put").client_vm;
+        self.tell(client_vm, Notice::Started { binding });
+    }
+
+    /// Provider rule 3: recalls every loan that is out, once.
+    pub(super) fn recall(&mut self, id: ComponentId) {
+        for binding in self.component(id).loans.lent() {
+            let loans = &mut self.component(id).loans;
+            loans.put(binding, LoanState::Recalled { last: false });
+            let client_vm = loans.get(binding).expect("it was just put").client_vm;
+            self.tell(client_vm, Notice::UnbindRequired { binding, last: false });
+        }
+    }
+
+    /// Provider rule 5: removed and stopped. Clients are told, what it holds is given back, everything is forgotten.
+    fn leave(&mut self, id: ComponentId) {
+        let component = self.component(id);
+        // After a death some loans may still be on their way home.
+        let waiting = matches!(component.errand, Errand::UnderWay(_) | Errand::Pausing(Operation::Purge));
+        if !component.loans.all_home() || waiting || component.state == ComponentState::Failed(Operation::Purge) {
+            return;
+        }
+        let loans: Vec<_> =
+            component.loans.iter().map(|(binding, loan)| (binding, loan.client_vm, loan.told)).collect();
+        for (binding, client_vm, told) in loans {
+            self.drop_loan(id, binding);
+            if told.is_some() {
+                self.tell(client_vm, Notice::UnbindRequired { binding, last: true });
+            }
+        }
+        let holdings: Vec<_> =
+            self.component(id).holdings.iter().map(|(binding, it)| (binding, it.provider_vm)).collect();
+        for (binding, provider_vm) in holdings {
+            self.drop_holding(id, binding);
+            self.tell(provider_vm, Notice::UnbindConfirmed { binding, last: true });
+        }
+        let component = self.component(id);
+        if component.kind.purges && component.serial > 0 && !component.purged {
+            component.state = ComponentState::Stopped;
+            self.ask(id, Work::Purge);
+        } else {
+            self.agent.components.remove(&id);
+            self.agent.down -= 1;
+            self.touched.remove(&id);
+            self.facts.push(Fact::ComponentGone { component: id });
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Every bound of the protocol, and what happens when it is reached.
+
+/// Bytes of one name. A longer one is not a name: [`crate::Name::new`] says so.
+pub const NAME_BYTES_MAX: usize = 128;
+
+/// Bytes of one encoded message. A longer one is refused by [`crate::wire`], on the way out and on the way in.
+pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of one value. A component that hands out a longer one has failed its operation.
+pub const VALUE_BYTES_MAX: usize = 1 << 16;
+
+/// Bytes of a component's recipe. The manager refuses a change with a longer one.
+pub const RECIPE_BYTES_MAX: usize = 1 << 18;
+
+/// Components on one VM. The manager refuses the change that would add one more.
+pub const COMPONENTS_PER_VM_MAX: usize = 100_000;
+
+/// Wishes in one change. The manager refuses a larger change.
+pub const WISHES_MAX: usize = 4_000_000;

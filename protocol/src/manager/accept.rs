@@ -1,0 +1,454 @@
+//! From a change, as the operator wrote it, to checked deeds; or to every reason why not.
+//!
+//! A change is first written into the book as a draft: removals, then additions, so that a name can be taken over. Each
+//! check looks at the book as it would then be, after all that was accepted before. If there is any refusal the draft is
+//! taken out again, to the last letter.
+
+use super::{
+    News, Request, Turn,
+    book::{BindingEntry, Book, ComponentEntry, Entry, Health, ImportEntry, VmEntry},
+    phases::{Deed, Running},
+};
+use crate::{Change, ComponentState, Kind, Name, Need, OrderNumber, Refusal, Strategy, VmState, Wire, Wish, bounds};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Turn<'_> {
+    /// Answers a request: accepted under a number, or refused with every reason.
+    pub(super) fn consider(&mut self, request: Request) {
+        let accepted = match request {
+            Request::Make(change) => {
+                let deeds = Draft::write(self.book(), &change);
+                deeds.map(|deeds| Running::new(deeds, change.strategy, &self.manager.book))
+            }
+            Request::Retry(name) => self
+                .failed_component(&name)
+                .map(|entry| Running::new(vec![Deed::Retry(entry)], Strategy::Together, &self.manager.book)),
+            Request::Skip(name) => self
+                .failed_component(&name)
+                .map(|entry| Running::new(vec![Deed::Skip(entry)], Strategy::Together, &self.manager.book)),
+            Request::DeclareLost(name) => self.living_vm(&name).map(|entry| self.lose(entry)),
+        };
+        match accepted {
+            Ok(running) => {
+                let change = self.next_change();
+                self.manager.running.insert(change, running);
+                // The answer comes first, whatever else this step has to say.
+                self.outputs.insert(0, super::Output::ToOperator(News::Accepted(change)));
+            }
+            Err(refusals) => self.tell(News::Refused(refusals)),
+        }
+    }
+
+    fn failed_component(&mut self, name: &Name) -> Result<Entry, Vec<Refusal>> {
+        let book = &self.manager.book;
+        let unknown = || vec![Refusal::UnknownComponent { component: name.clone() }];
+        let entry = *book.component_names.get(name).ok_or_else(unknown)?;
+        let condition = book.components[&entry].condition;
+        match condition.map(|condition| condition.state) {
+            Some(ComponentState::Failed(_)) => Ok(entry),
+            _ => Err(vec![Refusal::NothingFailed { component: name.clone() }]),
+        }
+    }
+
+    fn living_vm(&mut self, name: &Name) -> Result<Entry, Vec<Refusal>> {
+        let book = &self.manager.book;
+        // A VM that is on its way out can be lost like any other.
+        let leaving = || book.vms.iter().find(|(_, vm)| vm.name == *name).map(|(entry, _)| *entry);
+        match book.vm_names.get(name).copied().or_else(leaving) {
+            Some(entry) if book.vms[&entry].health == Health::Dead => Err(vec![Refusal::VmLost { vm: name.clone() }]),
+            Some(entry) if book.vms[&entry].id.is_some() => Ok(entry),
+            _ => Err(vec![Refusal::UnknownVm { vm: name.clone() }]),
+        }
+    }
+}
+
+/// A change half written into the book: what has to be undone if it is refused, and what is still to be checked.
+struct Draft<'a> {
+    book: &'a mut Book,
+    entries_before: u64,
+    deeds: Vec<Deed>,
+    refusals: Vec<Refusal>,
+    leaving_vms: Vec<Entry>,
+    leaving_components: Vec<Entry>,
+    leaving_bindings: Vec<Entry>,
+    /// The names that new VMs took over from lost ones.
+    lost_names: Vec<(Name, Entry)>,
+    /// The names of the components that leave.
+    removed: BTreeSet<Name>,
+    new_bindings: Vec<Entry>,
+    /// Components whose imports must be counted again.
+    recount: BTreeSet<Entry>,
+    needs: BTreeMap<(Entry, Name), u32>,
+}
+
+impl<'a> Draft<'a> {
+    /// Writes a change into the book and returns its deeds, or leaves the book as it was.
+    fn write(book: &'a mut Book, change: &Change) -> Result<Vec<Deed>, Vec<Refusal>> {
+        let wishes = change.wishes.len();
+        if wishes > bounds::WISHES_MAX {
+            return Err(vec![Refusal::TooManyWishes { wishes }]);
+        }
+        let mut draft = Draft {
+            entries_before: book.entries,
+            book,
+            deeds: Vec::new(),
+            refusals: Vec::new(),
+            leaving_vms: Vec::new(),
+            leaving_components: Vec::new(),
+            leaving_bindings: Vec::new(),
+            lost_names: Vec::new(),
+            removed: BTreeSet::new(),
+            new_bindings: Vec::new(),
+            recount: BTreeSet::new(),
+            needs: BTreeMap::new(),
+        };
+        for wish in &change.wishes {
+            draft.remove(wish);
+        }
+        // Bindings last: they may join components that the same change adds anywhere.
+        change.wishes.iter().for_each(|wish| draft.add_vm(wish));
+        change.wishes.iter().for_each(|wish| draft.add_component(wish));
+        change.wishes.iter().for_each(|wish| draft.add_binding(wish));
+        change.wishes.iter().for_each(|wish| draft.set_need(wish));
+        draft.check_whole(change.incomplete);
+        draft.refusals.sort();
+        draft.refusals.dedup();
+        if draft.refusals.is_empty() {
+            return Ok(draft.deeds);
+        }
+        draft.undo();
+        Err(draft.refusals)
+    }
+
+    fn remove(&mut self, wish: &Wish) {
+        match wish {
+            Wish::RemoveVm { vm } => {
+                let Some(entry) = self.find_vm(vm) else { return };
+                for component in self.book.vms[&entry].components.clone() {
+                    if !self.book.components[&component].leaving {
+                        self.remove_component(component);
+                    }
+                }
+                self.book.vms.get_mut(&entry).expect("it was just found").leaving = true;
+                self.book.vm_names.remove(vm);
+                self.leaving_vms.push(entry);
+                self.deeds.push(Deed::RemoveVm(entry));
+            }
+            Wish::RemoveComponent { component } => {
+                if let Some(entry) = self.find_component_to_change(component) {
+                    self.remove_component(entry);
+                }
+            }
+            Wish::RemoveBinding(wire) => match self.book.find_binding(wire) {
+                Some(entry) if self.is_reachable(self.book.bindings[&entry].provider) => {
+                    self.remove_binding(entry);
+                    self.deeds.push(Deed::RemoveBinding(entry));
+                }
+                Some(_) => {}
+                None => self.refusals.push(Refusal::UnknownBinding { wire: wire.clone() }),
+            },
+            Wish::RestartComponent { component } => {
+                if let Some(entry) = self.find_component_to_change(component) {
+                    self.deeds.push(Deed::Restart(entry));
+                }
+            }
+            Wish::AddVm { .. } | Wish::AddComponent { .. } | Wish::AddBinding(_) | Wish::SetNeed { .. } => {}
+        }
+    }
+
+    /// Marks a component and all its bindings as leaving. The agents take the bindings back by themselves.
+    fn remove_component(&mut self, entry: Entry) {
+        let component = self.book.components.get_mut(&entry).expect("only known components are removed");
+        component.leaving = true;
+        let bindings: Vec<Entry> = component.borrows().chain(component.lends.iter().copied()).collect();
+        let name = component.name.clone();
+        self.book.component_names.remove(&name);
+        self.removed.insert(name);
+        self.leaving_components.push(entry);
+        self.deeds.push(Deed::RemoveComponent(entry));
+        for binding in bindings {
+            if !self.book.bindings[&binding].leaving {
+                self.remove_binding(binding);
+            }
+        }
+    }
+
+    fn remove_binding(&mut self, entry: Entry) {
+        let binding = self.book.bindings.get_mut(&entry).expect("only known bindings are removed");
+        binding.leaving = true;
+        self.recount.insert(binding.client);
+        let provider = self.book.components.get_mut(&binding.provider).expect("a binding has a provider");
+        provider.count_client(&binding.export, false);
+        self.leaving_bindings.push(entry);
+    }
+
+    fn add_vm(&mut self, wish: &Wish) {
+        let Wish::AddVm { vm } = wish else { return };
+        let taken = self.book.vm_names.get(vm).is_some_and(|entry| self.book.vms[entry].health != Health::Dead);
+        if taken {
+            return self.refusals.push(Refusal::DuplicateVm { vm: vm.clone() });
+        }
+        let entry = self.book.next_entry();
+        let fresh = VmEntry {
+            name: vm.clone(),
+            id: None,
+            health: Health::Awaited,
+            state: VmState::Empty,
+            leaving: false,
+            left: false,
+            components: BTreeSet::new(),
+            neighbours: BTreeSet::new(),
+            answered: OrderNumber::NONE,
+            suspicions: 0,
+        };
+        self.book.vms.insert(entry, fresh);
+        // The name of a lost VM can be taken over.
+        self.lost_names.extend(self.book.vm_names.insert(vm.clone(), entry).map(|lost| (vm.clone(), lost)));
+        self.deeds.push(Deed::AddVm(entry));
+    }
+
+    fn add_component(&mut self, wish: &Wish) {
+        let Wish::AddComponent { component: name, vm, kind } = wish else { return };
+        self.check_kind(name, kind);
+        let home = self.find_vm(vm);
+        if self.book.component_names.contains_key(name) {
+            return self.refusals.push(Refusal::DuplicateComponent { component: name.clone() });
+        }
+        let Some(home) = home else { return };
+        let entry = self.book.next_entry();
+        let import = |need: Need| ImportEntry { need, raise: None, ready: 0, bindings: BTreeSet::new() };
+        let fresh = ComponentEntry {
+            name: name.clone(),
+            kind: kind.clone(),
+            id: None,
+            condition: None,
+            expected: false,
+            vm: home,
+            leaving: false,
+            left: false,
+            renewed: OrderNumber::NONE,
+            imports: kind.imports.iter().map(|(name, it)| (name.clone(), import(it.need))).collect(),
+            lends: BTreeSet::new(),
+            clients: BTreeMap::new(),
+        };
+        self.book.components.insert(entry, fresh);
+        self.book.component_names.insert(name.clone(), entry);
+        let components = &mut self.book.vms.get_mut(&home).expect("it was just found").components;
+        components.insert(entry);
+        if components.len() > bounds::COMPONENTS_PER_VM_MAX {
+            self.refusals.push(Refusal::TooManyComponents { vm: vm.clone() });
+        }
+        self.recount.insert(entry);
+        self.deeds.push(Deed::AddComponent(entry));
+    }
+
+    fn check_kind(&mut self, component: &Name, kind: &Kind) {
+        if kind.recipe.len() > bounds::RECIPE_BYTES_MAX {
+            self.refusals.push(Refusal::RecipeTooLong { component: component.clone() });
+        }
+        for (import, it) in &kind.imports {
+            self.check_need(component, import, it.need);
+        }
+    }
+
+    fn check_need(&mut self, component: &Name, import: &Name, need: Need) {
+        let sort = match need {
+            Need::Strong(0) => "strong",
+            Need::Value(0) => "value",
+            Need::Strong(_) | Need::Value(_) | Need::Weak(_) => return,
+        };
+        let (component, import) = (component.clone(), import.clone());
+        self.refusals.push(Refusal::NeedsNothing { component, import, sort: sort.into() });
+    }
+
+    fn add_binding(&mut self, wish: &Wish) {
+        let Wish::AddBinding(wire) = wish else { return };
+        let (client, provider) = (self.find_component(&wire.client), self.find_component(&wire.provider));
+        let need = client.and_then(|entry| self.check_import(entry, wire));
+        let exports = provider.map(|entry| self.check_export(entry, wire));
+        let (Some(client), Some(provider), Some(need), Some(true)) = (client, provider, need, exports) else { return };
+        if client == provider {
+            return self.refusals.push(Refusal::BoundToItself { wire: wire.clone() });
+        }
+        let bound = |entry: &Entry| {
+            let binding = &self.book.bindings[entry];
+            binding.provider == provider && !binding.leaving
+        };
+        if self.book.components[&client].imports[&wire.import].bindings.iter().any(bound) {
+            return self.refusals.push(Refusal::DuplicateBinding { wire: wire.clone() });
+        }
+        let entry = self.book.next_entry();
+        let fresh = BindingEntry {
+            id: None,
+            client,
+            import: wire.import.clone(),
+            provider,
+            export: wire.export.clone(),
+            need,
+            leaving: false,
+            left: false,
+            counted: false,
+        };
+        self.book.bindings.insert(entry, fresh);
+        let borrower = self.book.components.get_mut(&client).expect("it was just found");
+        borrower.imports.get_mut(&wire.import).expect("it was just found").bindings.insert(entry);
+        let lender = self.book.components.get_mut(&provider).expect("it was just found");
+        lender.lends.insert(entry);
+        let (clients, capacity) = (lender.count_client(&wire.export, true), lender.kind.exports[&wire.export].capacity);
+        if let Some(capacity) = capacity.filter(|capacity| clients > *capacity) {
+            let (provider, export) = (wire.provider.clone(), wire.export.clone());
+            // The last word counts: each further binding replaces the refusal before it.
+            self.refusals.retain(|refusal| {
+                !matches!(refusal, Refusal::CapacityExceeded { provider: p, export: e, .. } if *p == provider && *e == export)
+            });
+            self.refusals.push(Refusal::CapacityExceeded { provider, export, capacity, clients });
+        }
+        self.recount.insert(client);
+        self.new_bindings.push(entry);
+        self.deeds.push(Deed::AddBinding(entry));
+    }
+
+    fn check_import(&mut self, client: Entry, wire: &Wire) -> Option<Need> {
+        let kind = &self.book.components[&client].kind;
+        match kind.imports.get(&wire.import) {
+            Some(import) if import.export == wire.export => Some(import.need),
+            Some(import) => {
+                self.refusals.push(Refusal::PortsDiffer { wire: wire.clone(), takes: import.export.clone() });
+                None
+            }
+            None => {
+                let (component, import) = (wire.client.clone(), wire.import.clone());
+                let known = list(kind.imports.keys());
+                self.refusals.push(Refusal::UnknownImport { component, import, known });
+                None
+            }
+        }
+    }
+
+    fn check_export(&mut self, provider: Entry, wire: &Wire) -> bool {
+        let kind = &self.book.components[&provider].kind;
+        let exists = kind.exports.contains_key(&wire.export);
+        if !exists {
+            let (component, export) = (wire.provider.clone(), wire.export.clone());
+            let known = list(kind.exports.keys());
+            self.refusals.push(Refusal::UnknownExport { component, export, known });
+        }
+        exists
+    }
+
+    fn set_need(&mut self, wish: &Wish) {
+        let Wish::SetNeed { component: name, import, number } = wish else { return };
+        let Some(entry) = self.find_component(name) else { return };
+        let component = &self.book.components[&entry];
+        let Some(need) = component.imports.get(import).map(|import| import.need) else {
+            let known = list(component.imports.keys());
+            let (component, import) = (name.clone(), import.clone());
+            return self.refusals.push(Refusal::UnknownImport { component, import, known });
+        };
+        self.check_need(name, import, need.with_number(*number));
+        self.needs.insert((entry, import.clone()), *number);
+        self.recount.insert(entry);
+        let lower = *number <= need.number();
+        let deed = if lower { Deed::LowerNeed } else { Deed::RaiseNeed };
+        self.deeds.push(deed(entry, import.clone(), *number));
+    }
+
+    /// What can only be seen once everything is written down.
+    fn check_whole(&mut self, incomplete: bool) {
+        let strong = |entry: &&Entry| self.book.bindings[*entry].need.is_strong();
+        let clients: BTreeSet<Entry> =
+            self.new_bindings.iter().filter(strong).map(|entry| self.book.bindings[entry].client).collect();
+        self.refusals.extend(self.book.find_cycle(clients));
+        if incomplete {
+            return;
+        }
+        for entry in std::mem::take(&mut self.recount) {
+            let component = &self.book.components[&entry];
+            if component.leaving {
+                continue;
+            }
+            for (import, it) in &component.imports {
+                let staying = it.bindings.iter().filter(|binding| !self.book.bindings[*binding].leaving).count();
+                let bound = u32::try_from(staying).unwrap_or(u32::MAX);
+                let needed = self.needs.get(&(entry, import.clone())).copied().unwrap_or(it.wanted());
+                if bound < needed {
+                    let (component, import) = (component.name.clone(), import.clone());
+                    self.refusals.push(Refusal::TooFewProviders { component, import, needed, bound });
+                }
+            }
+        }
+    }
+
+    /// The VM of that name, if orders can be posted to it.
+    fn find_vm(&mut self, name: &Name) -> Option<Entry> {
+        let Some(entry) = self.book.vm_names.get(name).copied() else {
+            self.refusals.push(Refusal::UnknownVm { vm: name.clone() });
+            return None;
+        };
+        if self.book.vms[&entry].health == Health::Dead {
+            self.refusals.push(Refusal::VmLost { vm: name.clone() });
+            return None;
+        }
+        Some(entry)
+    }
+
+    fn find_component(&mut self, name: &Name) -> Option<Entry> {
+        let Some(entry) = self.book.component_names.get(name).copied() else {
+            self.refusals.push(Refusal::UnknownComponent { component: name.clone() });
+            return None;
+        };
+        self.is_reachable(entry).then_some(entry)
+    }
+
+    /// Like [`Self::find_component`], but one that this very change removes is not unknown.
+    fn find_component_to_change(&mut self, name: &Name) -> Option<Entry> {
+        if self.removed.contains(name) {
+            self.refusals.push(Refusal::RemovedTwice { what: format!("component {name:?}") });
+            return None;
+        }
+        self.find_component(name)
+    }
+
+    fn is_reachable(&mut self, component: Entry) -> bool {
+        let vm = &self.book.vms[&self.book.components[&component].vm];
+        let lost = vm.health == Health::Dead;
+        if lost {
+            self.refusals.push(Refusal::VmLost { vm: vm.name.clone() });
+        }
+        !lost
+    }
+
+    /// Takes the draft out of the book again.
+    fn undo(&mut self) {
+        let fresh = Entry(self.entries_before + 1);
+        let bindings: Vec<Entry> = self.book.bindings.range(fresh..).map(|(entry, _)| *entry).collect();
+        bindings.into_iter().for_each(|entry| self.book.strike_binding(entry));
+        let components: Vec<Entry> = self.book.components.range(fresh..).map(|(entry, _)| *entry).collect();
+        components.into_iter().for_each(|entry| drop(self.book.strike_component(entry)));
+        let vms: Vec<Entry> = self.book.vms.range(fresh..).map(|(entry, _)| *entry).collect();
+        vms.into_iter().for_each(|entry| self.book.strike_vm(entry));
+        for entry in &self.leaving_bindings {
+            let binding = self.book.bindings.get_mut(entry).expect("a draft strikes nothing out");
+            binding.leaving = false;
+            let provider = self.book.components.get_mut(&binding.provider).expect("a draft strikes nothing out");
+            provider.count_client(&binding.export, true);
+        }
+        for entry in &self.leaving_components {
+            let component = self.book.components.get_mut(entry).expect("a draft strikes nothing out");
+            component.leaving = false;
+            self.book.component_names.insert(component.name.clone(), *entry);
+        }
+        for entry in &self.leaving_vms {
+            let vm = self.book.vms.get_mut(entry).expect("a draft strikes nothing out");
+            vm.leaving = false;
+            self.book.vm_names.insert(vm.name.clone(), *entry);
+        }
+        self.book.vm_names.extend(std::mem::take(&mut self.lost_names));
+        self.book.entries = self.entries_before;
+    }
+}
+
+fn list<'n>(names: impl Iterator<Item = &'n Name>) -> String {
+    let names: Vec<&str> = names.map(Name::as_str).collect();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}

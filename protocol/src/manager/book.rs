@@ -1,0 +1,293 @@
+//! The manager's book: every VM, component and binding that was accepted and is not yet gone.
+//!
+//! An entry passes through the same stages whatever it is: *accepted* (checked, perhaps waiting for its phase), *posted*
+//! (an order has gone out, and its number is its identity), *leaving* (its removal is accepted), *left* (its removal is
+//! posted); then the reports say that it is gone and the entry is struck out. Checks look at what is accepted and not
+//! leaving; predictions at what is posted and not left.
+
+use crate::{BindingId, ComponentId, Condition, Kind, Name, Need, OrderNumber, VmId, VmState, Wire};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// The place of something in the book, given when it is accepted and never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Entry(pub(super) u64);
+
+/// What the manager knows of a VM's health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Health {
+    /// The cloud has not made it yet.
+    Awaited,
+    /// It answers.
+    Well,
+    /// It has not been heard of for a while; this is the how-many-th time.
+    Suspected(u32),
+    /// It was declared lost.
+    Dead,
+}
+
+/// A VM in the book.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct VmEntry {
+    /// What people call it.
+    pub name: Name,
+    /// Its identity, once posted.
+    pub id: Option<VmId>,
+    /// Its health.
+    pub health: Health,
+    /// What it last reported of itself.
+    pub state: VmState,
+    pub(super) leaving: bool,
+    pub(super) left: bool,
+    pub(super) components: BTreeSet<Entry>,
+    /// The VMs it ever shared a binding with: they are told when it is gone.
+    pub(super) neighbours: BTreeSet<Entry>,
+    /// The last order answered.
+    pub(super) answered: OrderNumber,
+    /// How often it was suspected.
+    pub(super) suspicions: u32,
+}
+
+/// How one import of a component in the book stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ImportEntry {
+    /// What it needs.
+    pub need: Need,
+    /// The higher number that was ordered, by which order, and that is not reported to be in force.
+    pub(super) raise: Option<(u32, OrderNumber)>,
+    /// How many of its bindings are expected to be usable.
+    pub(super) ready: u32,
+    /// All its bindings.
+    pub(super) bindings: BTreeSet<Entry>,
+}
+
+impl ImportEntry {
+    /// The number it needs, or will need once that many are held.
+    pub(super) fn wanted(&self) -> u32 {
+        self.raise.map_or(self.need.number(), |(number, _)| number)
+    }
+}
+
+/// A component in the book.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ComponentEntry {
+    /// What people call it.
+    pub name: Name,
+    /// What it is.
+    pub kind: Arc<Kind>,
+    /// Its identity, once posted.
+    pub id: Option<ComponentId>,
+    /// What its agent last reported.
+    pub condition: Option<Condition>,
+    /// Whether it is expected to be started when everything posted has come to rest.
+    pub expected: bool,
+    pub(super) vm: Entry,
+    pub(super) leaving: bool,
+    pub(super) left: bool,
+    /// The latest order that added or restarted it.
+    pub(super) renewed: OrderNumber,
+    pub(super) imports: BTreeMap<Name, ImportEntry>,
+    /// Its bindings as a provider.
+    pub(super) lends: BTreeSet<Entry>,
+    /// How many clients each export has, leaving ones aside.
+    pub(super) clients: BTreeMap<Name, u32>,
+}
+
+impl ComponentEntry {
+    /// Whether it is removed and on its way out.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving
+    }
+
+    /// Whether it is posted and not removed: then its values are there for others.
+    pub(super) fn is_present(&self) -> bool {
+        self.id.is_some() && !self.left
+    }
+
+    /// Whether each weak import is expected to have its number, and each raised need to be in force.
+    pub(super) fn is_expected_complete(&self) -> bool {
+        self.imports.values().all(|import| import.ready >= import.wanted())
+    }
+
+    /// Counts a client of an export in or out.
+    pub(super) fn count_client(&mut self, export: &Name, joins: bool) -> u32 {
+        let clients = self.clients.entry(export.clone()).or_default();
+        *clients = if joins { *clients + 1 } else { *clients - 1 };
+        let clients = *clients;
+        if clients == 0 {
+            self.clients.remove(export);
+        }
+        clients
+    }
+
+    /// Its bindings as a client.
+    pub(super) fn borrows(&self) -> impl Iterator<Item = Entry> {
+        self.imports.values().flat_map(|import| import.bindings.iter().copied())
+    }
+}
+
+/// A binding in the book.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct BindingEntry {
+    /// Its identity, once posted.
+    pub id: Option<BindingId>,
+    pub(super) client: Entry,
+    pub(super) import: Name,
+    pub(super) provider: Entry,
+    pub(super) export: Name,
+    pub(super) need: Need,
+    pub(super) leaving: bool,
+    pub(super) left: bool,
+    /// Whether its client counts on it, as far as predictions go.
+    pub(super) counted: bool,
+}
+
+/// Everything the manager keeps track of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Book {
+    pub(super) vms: BTreeMap<Entry, VmEntry>,
+    pub(super) components: BTreeMap<Entry, ComponentEntry>,
+    pub(super) bindings: BTreeMap<Entry, BindingEntry>,
+    /// Where to find what is accepted and not leaving, by the name people use.
+    pub(super) vm_names: BTreeMap<Name, Entry>,
+    pub(super) component_names: BTreeMap<Name, Entry>,
+    /// Where to find what is posted, by its number.
+    pub(super) vm_ids: BTreeMap<VmId, Entry>,
+    pub(super) component_ids: BTreeMap<ComponentId, Entry>,
+    pub(super) binding_ids: BTreeMap<BindingId, Entry>,
+    pub(super) entries: u64,
+}
+
+impl Book {
+    pub(super) fn next_entry(&mut self) -> Entry {
+        self.entries += 1;
+        Entry(self.entries)
+    }
+
+    /// Every VM.
+    pub fn vms(&self) -> impl Iterator<Item = &VmEntry> {
+        self.vms.values()
+    }
+
+    /// Every component.
+    pub fn components(&self) -> impl Iterator<Item = &ComponentEntry> {
+        self.components.values()
+    }
+
+    /// Every binding that is not on its way out, as people see it.
+    pub fn wires(&self) -> impl Iterator<Item = (Wire, Option<BindingId>)> {
+        self.bindings.values().filter(|binding| !binding.leaving).map(|binding| (self.wire(binding), binding.id))
+    }
+
+    /// The component of that name, if it is not on its way out.
+    pub fn component(&self, name: &Name) -> Option<&ComponentEntry> {
+        self.component_names.get(name).map(|entry| &self.components[entry])
+    }
+
+    /// The VM of that name, if it is not on its way out.
+    pub fn vm(&self, name: &Name) -> Option<&VmEntry> {
+        self.vm_names.get(name).map(|entry| &self.vms[entry])
+    }
+
+    /// Where a component lives.
+    pub fn vm_of(&self, component: &ComponentEntry) -> &VmEntry {
+        &self.vms[&component.vm]
+    }
+
+    /// The component with that number.
+    pub fn component_by_id(&self, id: ComponentId) -> Option<&ComponentEntry> {
+        self.component_ids.get(&id).map(|entry| &self.components[entry])
+    }
+
+    /// The VM with that number.
+    pub fn vm_by_id(&self, id: VmId) -> Option<&VmEntry> {
+        self.vm_ids.get(&id).map(|entry| &self.vms[entry])
+    }
+
+    /// The binding with that number, as people see it.
+    pub fn wire_by_id(&self, id: BindingId) -> Option<Wire> {
+        self.binding_ids.get(&id).map(|entry| self.wire(&self.bindings[entry]))
+    }
+
+    pub(super) fn wire(&self, binding: &BindingEntry) -> Wire {
+        Wire {
+            client: self.components[&binding.client].name.clone(),
+            import: binding.import.clone(),
+            provider: self.components[&binding.provider].name.clone(),
+            export: binding.export.clone(),
+        }
+    }
+
+    /// Finds a binding among those of its client's import.
+    pub(super) fn find_binding(&self, wire: &Wire) -> Option<Entry> {
+        let client = &self.components[self.component_names.get(&wire.client)?];
+        let provider = self.component_names.get(&wire.provider)?;
+        let fits = |entry: &&Entry| {
+            let binding = &self.bindings[*entry];
+            binding.provider == *provider && binding.export == wire.export && !binding.leaving
+        };
+        client.imports.get(&wire.import)?.bindings.iter().find(fits).copied()
+    }
+
+    /// Strikes a binding out.
+    pub(super) fn strike_binding(&mut self, entry: Entry) {
+        let Some(binding) = self.bindings.remove(&entry) else { return };
+        if let Some(id) = binding.id {
+            self.binding_ids.remove(&id);
+        }
+        if let Some(client) = self.components.get_mut(&binding.client)
+            && let Some(import) = client.imports.get_mut(&binding.import)
+        {
+            import.bindings.remove(&entry);
+            import.ready -= u32::from(binding.counted);
+        }
+        if let Some(provider) = self.components.get_mut(&binding.provider) {
+            provider.lends.remove(&entry);
+            if !binding.leaving {
+                provider.count_client(&binding.export, false);
+            }
+        }
+    }
+
+    /// Strikes a component out, with its bindings; says which components had bindings to it.
+    pub(super) fn strike_component(&mut self, entry: Entry) -> BTreeSet<Entry> {
+        let Some(component) = self.components.get(&entry) else { return BTreeSet::new() };
+        let bindings: Vec<Entry> = component.borrows().chain(component.lends.iter().copied()).collect();
+        let mut clients = BTreeSet::new();
+        for binding in bindings {
+            clients.insert(self.bindings[&binding].client);
+            self.strike_binding(binding);
+        }
+        clients.remove(&entry);
+        let component = self.components.remove(&entry).expect("it was just looked up");
+        if let Some(id) = component.id {
+            self.component_ids.remove(&id);
+        }
+        if self.component_names.get(&component.name) == Some(&entry) {
+            self.component_names.remove(&component.name);
+        }
+        if let Some(vm) = self.vms.get_mut(&component.vm) {
+            vm.components.remove(&entry);
+        }
+        clients
+    }
+
+    /// Strikes a VM out; its components are gone already.
+    pub(super) fn strike_vm(&mut self, entry: Entry) {
+        let Some(vm) = self.vms.remove(&entry) else { return };
+        if let Some(id) = vm.id {
+            self.vm_ids.remove(&id);
+        }
+        if self.vm_names.get(&vm.name) == Some(&entry) {
+            self.vm_names.remove(&vm.name);
+        }
+        for neighbour in vm.neighbours {
+            if let Some(neighbour) = self.vms.get_mut(&neighbour) {
+                neighbour.neighbours.remove(&entry);
+            }
+        }
+    }
+}

@@ -1,0 +1,554 @@
+//! Phases: a change is posted part by part, and each part is done when the reports agree with what was predicted.
+//!
+//! Agreement alone could be an old report that happens to look right: a client that had to stop and start again was
+//! started before and is started after. So when something that others depend on has gone or restarted, a roll call is
+//! made among its dependents. They had stopped before it could; links are ordered; so their answers come after the news
+//! of that stop, and what the manager then knows is not older than the change.
+
+use super::{
+    News, Note, Output, PhaseKind, Turn,
+    book::{Book, Entry, Health},
+};
+use crate::{
+    BindingId, ChangeId, ComponentId, ComponentState, Instruction, Name, Need, Order, OrderNumber, Strategy, Ticket,
+    VmId,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// One checked part of a change, waiting to be posted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) enum Deed {
+    AddVm(Entry),
+    AddComponent(Entry),
+    AddBinding(Entry),
+    RaiseNeed(Entry, Name, u32),
+    LowerNeed(Entry, Name, u32),
+    RemoveBinding(Entry),
+    RemoveComponent(Entry),
+    RemoveVm(Entry),
+    Restart(Entry),
+    Retry(Entry),
+    Skip(Entry),
+}
+
+impl Deed {
+    fn is_up(&self) -> bool {
+        matches!(self, Self::AddVm(_) | Self::AddComponent(_) | Self::AddBinding(_) | Self::RaiseNeed(..))
+    }
+
+    fn is_lower(&self) -> bool {
+        matches!(self, Self::LowerNeed(..))
+    }
+}
+
+/// A change that is not done.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) struct Running {
+    /// The phases not yet posted.
+    ahead: VecDeque<(PhaseKind, Vec<Deed>)>,
+    /// The phase posted and not yet done.
+    phase: Option<Phase>,
+    /// What its unposted deeds are about: a later change about the same waits until they are posted.
+    touches: BTreeSet<Entry>,
+}
+
+/// A phase that was posted and is not yet done.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+struct Phase {
+    kind: PhaseKind,
+    /// The last order to each VM that has not been answered.
+    unanswered: BTreeMap<Entry, OrderNumber>,
+    /// VMs to come or go, components and bindings to go, components to come back from a restart.
+    outstanding: BTreeSet<Entry>,
+    /// The components whose state may be touched.
+    watched: BTreeSet<Entry>,
+    /// Those of them that are not as predicted.
+    unsettled: BTreeSet<Entry>,
+    /// The VMs to be called when all that has to go is gone.
+    roll: BTreeSet<Entry>,
+    /// The components whose need was raised.
+    raised: BTreeSet<Entry>,
+}
+
+impl Running {
+    /// Splits the deeds of a change into phases.
+    pub(super) fn new(deeds: Vec<Deed>, strategy: Strategy, book: &Book) -> Self {
+        let touches = deeds.iter().flat_map(|deed| book.touched_by(deed)).collect();
+        let (lower, rest): (Vec<_>, Vec<_>) = deeds.into_iter().partition(Deed::is_lower);
+        // A need is lowered and the answer awaited before anything is removed.
+        let lower = (PhaseKind::Lower, lower);
+        let phases = if strategy == Strategy::Together {
+            vec![lower, (PhaseKind::Both, rest)]
+        } else {
+            let (up, down) = rest.into_iter().partition(Deed::is_up);
+            let (up, down) = ((PhaseKind::Up, up), (PhaseKind::Down, down));
+            if strategy == Strategy::DownThenUp { vec![lower, down, up] } else { vec![up, lower, down] }
+        };
+        let ahead = phases.into_iter().filter(|(_, deeds)| !deeds.is_empty()).collect();
+        Self { ahead, phase: None, touches }
+    }
+}
+
+impl Book {
+    /// The components, and the VMs that come or go, that a deed is about.
+    fn touched_by(&self, deed: &Deed) -> Vec<Entry> {
+        match deed {
+            Deed::AddVm(entry)
+            | Deed::RemoveVm(entry)
+            | Deed::RemoveComponent(entry)
+            | Deed::Restart(entry)
+            | Deed::Retry(entry)
+            | Deed::Skip(entry)
+            | Deed::RaiseNeed(entry, ..)
+            | Deed::LowerNeed(entry, ..) => vec![*entry],
+            Deed::AddComponent(entry) => {
+                let vm = self.components[entry].vm;
+                let awaited = self.vms[&vm].id.is_none();
+                std::iter::once(*entry).chain(awaited.then_some(vm)).collect()
+            }
+            Deed::AddBinding(entry) | Deed::RemoveBinding(entry) => {
+                let binding = &self.bindings[entry];
+                vec![binding.client, binding.provider]
+            }
+        }
+    }
+
+    /// Whether a component is as predicted.
+    fn agrees(&self, entry: Entry) -> bool {
+        let Some(component) = self.components.get(&entry).filter(|component| !component.left) else { return true };
+        let Some(condition) = component.condition else { return false };
+        if component.expected {
+            condition.state == ComponentState::Started
+                && condition.since >= component.renewed
+                && condition.complete == component.is_expected_complete()
+        } else {
+            !condition.state.is_running()
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// Looks again at what was touched, ends what is done, posts what may be posted.
+    pub(super) fn settle(&mut self) {
+        loop {
+            let touched = std::mem::take(&mut self.touched);
+            let super::CloudManager { running, book, .. } = &mut *self.manager;
+            for phase in running.values_mut().filter_map(|running| running.phase.as_mut()) {
+                for entry in touched.iter().filter(|entry| phase.watched.contains(entry)) {
+                    if book.agrees(*entry) {
+                        phase.unsettled.remove(entry);
+                    } else {
+                        phase.unsettled.insert(*entry);
+                    }
+                }
+            }
+            let changes: Vec<ChangeId> = self.manager.running.keys().copied().collect();
+            let progress = changes.into_iter().filter(|change| self.advance(*change)).count();
+            if progress == 0 && self.touched.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Moves one change on if it can; says whether it did.
+    fn advance(&mut self, change: ChangeId) -> bool {
+        let running = &self.manager.running[&change];
+        match &running.phase {
+            Some(phase) if !phase.outstanding.is_empty() || !phase.unanswered.is_empty() => false,
+            Some(phase) if !phase.roll.is_empty() => {
+                self.call_roll(change);
+                true
+            }
+            Some(phase) if !phase.unsettled.is_empty() || self.is_overshadowed(change) => false,
+            Some(phase) => {
+                let (kind, raised) = (phase.kind, phase.raised.clone());
+                raised.into_iter().for_each(|entry| self.raise_in_force(entry));
+                self.tell(News::PhaseDone(change, kind));
+                self.running(change).phase = None;
+                true
+            }
+            None if running.ahead.is_empty() => {
+                self.manager.running.remove(&change);
+                self.tell(News::ChangeDone(change));
+                true
+            }
+            None if self.blocker(change).is_some() => false,
+            None => {
+                let (kind, deeds) = self.running(change).ahead.pop_front().expect("it is not empty");
+                self.post(change, kind, deeds);
+                true
+            }
+        }
+    }
+
+    fn running(&mut self, change: ChangeId) -> &mut Running {
+        self.manager.running.get_mut(&change).expect("only changes that run are moved on")
+    }
+
+    /// An earlier change that has still to post something about the same components.
+    fn blocker(&self, change: ChangeId) -> Option<ChangeId> {
+        let touches = &self.manager.running[&change].touches;
+        let mut earlier = self.manager.running.range(..change);
+        let blocks =
+            |(_, running): &(&ChangeId, &Running)| !running.ahead.is_empty() && !running.touches.is_disjoint(touches);
+        earlier.find(blocks).map(|(id, _)| *id)
+    }
+
+    /// Whether an earlier change is still moving a component that this one watches: old news could look right.
+    fn is_overshadowed(&self, change: ChangeId) -> bool {
+        let Some(phase) = &self.manager.running[&change].phase else { return false };
+        let earlier = self.manager.running.range(..change).filter_map(|(_, running)| running.phase.as_ref());
+        earlier.into_iter().any(|other| !other.watched.is_disjoint(&phase.watched))
+    }
+
+    fn call_roll(&mut self, change: ChangeId) {
+        let phase = self.running(change).phase.as_mut().expect("only a posted phase calls a roll");
+        for vm in std::mem::take(&mut phase.roll) {
+            if let Some(number) = self.order(vm, |_| Instruction::RollCall) {
+                let phase = self.running(change).phase.as_mut().expect("only a posted phase calls a roll");
+                phase.unanswered.insert(vm, number);
+            }
+        }
+    }
+
+    /// Sends one order, if its VM is there to take it.
+    fn order(&mut self, vm: Entry, instruction: impl FnOnce(OrderNumber) -> Instruction) -> Option<OrderNumber> {
+        let found = self.manager.book.vms.get(&vm).filter(|vm| vm.health != Health::Dead);
+        let id = found.and_then(|vm| vm.id)?;
+        let number = self.next_number();
+        self.outputs.push(Output::ToAgent(id, Order { number, instruction: instruction(number) }));
+        Some(number)
+    }
+
+    /// Posts the deeds of one phase.
+    fn post(&mut self, change: ChangeId, kind: PhaseKind, deeds: Vec<Deed>) {
+        let mut posting = Posting::new(kind);
+        for deed in deeds {
+            if self.post_deed(&mut posting, deed).is_none() {
+                self.note(Note::DeedDropped(change));
+            }
+        }
+        let phase = self.finish_posting(posting);
+        self.running(change).phase = Some(phase);
+        self.tell(News::PhasePosted(change, kind));
+    }
+
+    /// Predicts anew, and watches whatever the phase may touch.
+    fn finish_posting(&mut self, posting: Posting) -> Phase {
+        let Posting { mut phase, suspects, stopping } = posting;
+        let book = &mut self.manager.book;
+        // The dependents of what goes may stop on the way, even if they are up again in the end.
+        let dependents = book.dependents(stopping.iter().copied());
+        let calls = |entry: &&Entry| !book.components[*entry].left && !phase.outstanding.contains(*entry);
+        phase.roll = dependents.iter().filter(calls).map(|entry| book.components[entry].vm).collect();
+        phase.watched.extend(dependents);
+        phase.watched.extend(book.predict(suspects));
+        self.touched.extend(phase.watched.iter().copied());
+        phase
+    }
+
+    /// Posts one deed; nothing if what it is about was lost meanwhile.
+    fn post_deed(&mut self, posting: &mut Posting, deed: Deed) -> Option<()> {
+        match deed {
+            Deed::AddVm(entry) => {
+                let name = self.manager.book.vms.get(&entry)?.name.clone();
+                let id = VmId(self.next_number().0);
+                self.book().vms.get_mut(&entry)?.id = Some(id);
+                self.book().vm_ids.insert(id, entry);
+                self.outputs.push(Output::ToCloud(super::CloudTask::Create(id, name)));
+                posting.phase.outstanding.insert(entry);
+            }
+            Deed::AddComponent(entry) => {
+                let component = self.manager.book.components.get(&entry)?;
+                let (vm, name, kind) = (component.vm, component.name.clone(), component.kind.clone());
+                let number = self.order(vm, |_| Instruction::AddComponent { name, kind })?;
+                let component = self.book().components.get_mut(&entry)?;
+                component.id = Some(ComponentId(number.0));
+                component.renewed = number;
+                self.book().component_ids.insert(ComponentId(number.0), entry);
+                posting.expect_answer(vm, number);
+                posting.watch(entry);
+            }
+            Deed::AddBinding(entry) => self.post_binding(posting, entry)?,
+            Deed::RaiseNeed(entry, import, number) => {
+                let order = self.post_need(posting, entry, &import, number)?;
+                let component = self.book().components.get_mut(&entry)?;
+                component.imports.get_mut(&import)?.raise = Some((number, order));
+                posting.phase.raised.insert(entry);
+            }
+            Deed::LowerNeed(entry, import, number) => {
+                self.post_need(posting, entry, &import, number)?;
+                let import = self.book().components.get_mut(&entry)?.imports.get_mut(&import)?;
+                import.need = import.need.with_number(number);
+                import.raise = None;
+            }
+            Deed::RemoveBinding(entry) => {
+                let binding = self.manager.book.bindings.get(&entry)?;
+                let (client, provider, id, need) = (binding.client, binding.provider, binding.id?, binding.need);
+                let vm = self.manager.book.components[&provider].vm;
+                let number = self.order(vm, |_| Instruction::RemoveBinding { binding: id })?;
+                self.book().bindings.get_mut(&entry)?.left = true;
+                posting.suspects.extend(self.book().recount(entry));
+                posting.expect_answer(vm, number);
+                posting.phase.outstanding.insert(entry);
+                posting.watch(client);
+                posting.stopping.extend((!matches!(need, Need::Weak(_))).then_some(client));
+            }
+            Deed::RemoveComponent(entry) => {
+                let id = self.manager.book.components.get(&entry)?.id?;
+                let number = self.order_component(posting, entry, Instruction::RemoveComponent { component: id })?;
+                let _ = number;
+                let component = self.book().components.get_mut(&entry)?;
+                component.left = true;
+                let lends: Vec<Entry> = component.lends.iter().copied().collect();
+                for binding in lends {
+                    posting.suspects.extend(self.book().recount(binding));
+                }
+                posting.phase.outstanding.insert(entry);
+                posting.stopping.insert(entry);
+                posting.watch(entry);
+            }
+            Deed::RemoveVm(entry) => {
+                self.book().vms.get_mut(&entry)?.left = true;
+                posting.phase.outstanding.insert(entry);
+                self.destroy_if_empty(entry, &mut posting.phase.unanswered);
+            }
+            Deed::Restart(entry) => {
+                let id = self.manager.book.components.get(&entry)?.id?;
+                let number = self.order_component(posting, entry, Instruction::RestartComponent { component: id })?;
+                let component = self.book().components.get_mut(&entry)?;
+                component.renewed = number;
+                posting.phase.outstanding.extend(component.expected.then_some(entry));
+                posting.stopping.insert(entry);
+                posting.watch(entry);
+            }
+            Deed::Retry(entry) => {
+                let id = self.manager.book.components.get(&entry)?.id?;
+                self.order_component(posting, entry, Instruction::RetryComponent { component: id })?;
+            }
+            Deed::Skip(entry) => {
+                let id = self.manager.book.components.get(&entry)?.id?;
+                self.order_component(posting, entry, Instruction::SkipComponent { component: id })?;
+            }
+        }
+        Some(())
+    }
+
+    fn order_component(
+        &mut self,
+        posting: &mut Posting,
+        entry: Entry,
+        instruction: Instruction,
+    ) -> Option<OrderNumber> {
+        let vm = self.manager.book.components.get(&entry)?.vm;
+        let number = self.order(vm, |_| instruction)?;
+        posting.expect_answer(vm, number);
+        Some(number)
+    }
+
+    fn post_need(&mut self, posting: &mut Posting, entry: Entry, import: &Name, number: u32) -> Option<OrderNumber> {
+        let component = self.manager.book.components.get(&entry)?.id?;
+        let instruction = Instruction::SetNeed { component, import: import.clone(), number };
+        let order = self.order_component(posting, entry, instruction)?;
+        posting.watch(entry);
+        Some(order)
+    }
+
+    /// Only the provider's VM is told of a binding; the client hears of it from there.
+    fn post_binding(&mut self, posting: &mut Posting, entry: Entry) -> Option<()> {
+        let book = &self.manager.book;
+        let binding = book.bindings.get(&entry)?.clone();
+        let (client, provider) = (&book.components[&binding.client], &book.components[&binding.provider]);
+        let (client_home, provider_home) = (client.vm, provider.vm);
+        let client_vm = book.vms.get(&client_home)?.id?;
+        let (client_id, provider_id) = (client.id?, provider.id?);
+        let number = self.order(provider_home, |_| Instruction::AddBinding {
+            provider: provider_id,
+            export: binding.export,
+            client: client_id,
+            client_vm,
+            import: binding.import,
+            value: binding.need.is_value(),
+            ticket: Ticket::default(),
+        })?;
+        self.book().bindings.get_mut(&entry)?.id = Some(BindingId(number.0));
+        self.book().binding_ids.insert(BindingId(number.0), entry);
+        if client_home != provider_home {
+            self.book().vms.get_mut(&client_home)?.neighbours.insert(provider_home);
+            self.book().vms.get_mut(&provider_home)?.neighbours.insert(client_home);
+        }
+        posting.suspects.extend(self.book().recount(entry));
+        posting.expect_answer(provider_home, number);
+        posting.watch(binding.client);
+        posting.watch(binding.provider);
+        Some(())
+    }
+
+    /// A VM that is to go and has no component left is destroyed, and its neighbours forget it.
+    fn destroy_if_empty(&mut self, entry: Entry, unanswered: &mut BTreeMap<Entry, OrderNumber>) {
+        let Some(vm) = self.manager.book.vms.get(&entry) else { return };
+        let (Some(id), true, true) = (vm.id, vm.left, vm.components.is_empty()) else { return };
+        self.outputs.push(Output::ToCloud(super::CloudTask::Destroy(id)));
+        for neighbour in vm.neighbours.clone() {
+            if let Some(number) = self.order(neighbour, |_| Instruction::ForgetVm { vm: id }) {
+                unanswered.insert(neighbour, number);
+            }
+        }
+    }
+
+    /// Declares a VM lost: its components are struck out, its neighbours forget it, and what depended on it is watched.
+    pub(super) fn lose(&mut self, entry: Entry) -> Running {
+        let vm = self.book().vms.get_mut(&entry).expect("only known VMs are lost");
+        vm.health = Health::Dead;
+        let (id, components, neighbours) = (vm.id, vm.components.clone(), vm.neighbours.clone());
+        let mut posting = Posting::new(PhaseKind::Forget);
+        for component in components {
+            posting.suspects.extend(self.book().strike_component(component));
+            self.struck(component);
+        }
+        self.struck(entry);
+        posting.phase.watched.extend(posting.suspects.iter().copied());
+        if let Some(id) = id {
+            self.tell(News::VmLost(id));
+            for neighbour in neighbours {
+                if let Some(number) = self.order(neighbour, |_| Instruction::ForgetVm { vm: id }) {
+                    posting.expect_answer(neighbour, number);
+                }
+            }
+        }
+        let phase = self.finish_posting(posting);
+        Running { ahead: VecDeque::new(), phase: Some(phase), touches: BTreeSet::new() }
+    }
+
+    /// Something is gone for good: no phase waits for it any more.
+    pub(super) fn struck(&mut self, entry: Entry) {
+        for phase in self.manager.running.values_mut().filter_map(|running| running.phase.as_mut()) {
+            phase.outstanding.remove(&entry);
+            phase.watched.remove(&entry);
+            phase.unsettled.remove(&entry);
+            phase.unanswered.remove(&entry);
+            phase.roll.remove(&entry);
+        }
+    }
+
+    /// A VM has lost a component; if it was the last of a VM that is to go, the VM goes.
+    pub(super) fn vacated(&mut self, vm: Entry) {
+        let holds = |phase: &&mut Phase| phase.outstanding.contains(&vm);
+        let phases = self.manager.running.values_mut().filter_map(|running| running.phase.as_mut());
+        let Some(phase) = phases.into_iter().find(holds) else { return };
+        let mut unanswered = std::mem::take(&mut phase.unanswered);
+        self.destroy_if_empty(vm, &mut unanswered);
+        let phases = self.manager.running.values_mut().filter_map(|running| running.phase.as_mut());
+        if let Some(phase) = phases.into_iter().find(holds) {
+            phase.unanswered = unanswered;
+        }
+    }
+
+    /// A VM has answered every order up to a number.
+    pub(super) fn answered(&mut self, vm: Entry, through: OrderNumber) {
+        for phase in self.manager.running.values_mut().filter_map(|running| running.phase.as_mut()) {
+            if phase.unanswered.get(&vm).is_some_and(|number| *number <= through) {
+                phase.unanswered.remove(&vm);
+            }
+        }
+    }
+
+    /// Something that a phase waited for has happened.
+    pub(super) fn happened(&mut self, entry: Entry) {
+        for phase in self.manager.running.values_mut().filter_map(|running| running.phase.as_mut()) {
+            phase.outstanding.remove(&entry);
+        }
+    }
+
+    /// A component holds what its raised needs ask for: from now on it must.
+    pub(super) fn raise_in_force(&mut self, entry: Entry) {
+        let Some(component) = self.book().components.get_mut(&entry) else { return };
+        if component.condition.is_some_and(|condition| condition.complete) {
+            for import in component.imports.values_mut() {
+                if let Some((number, _)) = import.raise.take() {
+                    import.need = import.need.with_number(number);
+                }
+            }
+            let changed = self.book().predict(BTreeSet::from([entry]));
+            self.touched.extend(changed);
+        }
+    }
+}
+
+/// A phase while it is being posted.
+struct Posting {
+    phase: Phase,
+    /// Components whose prediction must be looked at again.
+    suspects: BTreeSet<Entry>,
+    /// Components that will, or may, stop because of this phase.
+    stopping: BTreeSet<Entry>,
+}
+
+impl Posting {
+    fn new(kind: PhaseKind) -> Self {
+        let phase = Phase {
+            kind,
+            unanswered: BTreeMap::new(),
+            outstanding: BTreeSet::new(),
+            watched: BTreeSet::new(),
+            unsettled: BTreeSet::new(),
+            roll: BTreeSet::new(),
+            raised: BTreeSet::new(),
+        };
+        Self { phase, suspects: BTreeSet::new(), stopping: BTreeSet::new() }
+    }
+
+    fn expect_answer(&mut self, vm: Entry, number: OrderNumber) {
+        self.phase.unanswered.insert(vm, number);
+    }
+
+    fn watch(&mut self, component: Entry) {
+        self.suspects.insert(component);
+        self.phase.watched.insert(component);
+    }
+}
+
+/// A change that is not done, for people to see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeState {
+    /// Which one.
+    pub change: ChangeId,
+    /// The phase that is posted, if any.
+    pub phase: Option<PhaseKind>,
+    /// What it waits for.
+    pub waiting: Vec<Waiting>,
+}
+
+/// One thing that a change waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// The cloud, to make or destroy a VM.
+    Vm(Name),
+    /// A component, to be removed or restarted.
+    Component(Name),
+    /// A binding, to be removed.
+    Binding(String),
+    /// An agent, to answer an order.
+    Answer(Name),
+    /// A component, to be started (or stopped) as predicted.
+    Started(Name, bool),
+}
+
+impl Running {
+    pub(super) fn state(&self, change: ChangeId, book: &Book) -> ChangeState {
+        let mut waiting = Vec::new();
+        if let Some(phase) = &self.phase {
+            for entry in &phase.outstanding {
+                waiting.extend(book.vms.get(entry).map(|vm| Waiting::Vm(vm.name.clone())));
+                waiting.extend(book.components.get(entry).map(|component| Waiting::Component(component.name.clone())));
+                waiting.extend(book.bindings.get(entry).map(|it| Waiting::Binding(book.wire(it).to_string())));
+            }
+            let unanswered = phase.unanswered.keys().filter_map(|entry| book.vms.get(entry));
+            waiting.extend(unanswered.map(|vm| Waiting::Answer(vm.name.clone())));
+            let unsettled = phase.unsettled.iter().filter_map(|entry| book.components.get(entry));
+            waiting.extend(unsettled.map(|component| Waiting::Started(component.name.clone(), component.expected)));
+        }
+        ChangeState { change, phase: self.phase.as_ref().map(|phase| phase.kind), waiting }
+    }
+}

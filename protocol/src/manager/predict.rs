@@ -1,0 +1,69 @@
+//! Prediction: which components will be started when everything posted has come to rest.
+//!
+//! It is the least fixed point of "posted, not removed, and enough providers expected". Strong imports form no cycle, so
+//! it is found by looking again at whatever may have changed, and at its clients, until nothing changes.
+
+use super::book::{Book, Entry};
+use crate::Need;
+use std::collections::BTreeSet;
+
+impl Book {
+    /// Looks again at these components and at all that follows from them; returns those whose expectation changed.
+    pub(super) fn predict(&mut self, mut suspects: BTreeSet<Entry>) -> BTreeSet<Entry> {
+        let mut changed = BTreeSet::new();
+        while let Some(entry) = suspects.pop_first() {
+            let Some(component) = self.components.get(&entry) else { continue };
+            let enough = component.imports.values().all(|import| match import.need {
+                Need::Strong(number) | Need::Value(number) => import.ready >= number,
+                Need::Weak(_) => true,
+            });
+            let expected = component.is_present() && enough;
+            if expected == component.expected {
+                continue;
+            }
+            changed.insert(entry);
+            let lends: Vec<Entry> = component.lends.iter().copied().collect();
+            self.components.get_mut(&entry).expect("it was just looked up").expected = expected;
+            for binding in lends {
+                suspects.extend(self.recount(binding));
+            }
+        }
+        changed
+    }
+
+    /// Looks again at whether a client counts on a binding; returns the client if that has changed.
+    pub(super) fn recount(&mut self, entry: Entry) -> Option<Entry> {
+        let binding = self.bindings.get_mut(&entry)?;
+        let provider = &self.components[&binding.provider];
+        let usable = if binding.need.is_value() { provider.is_present() } else { provider.expected };
+        let counted = usable && binding.id.is_some() && !binding.left;
+        if counted == binding.counted {
+            return None;
+        }
+        binding.counted = counted;
+        let client = self.components.get_mut(&binding.client)?;
+        let import = client.imports.get_mut(&binding.import)?;
+        if counted {
+            import.ready += 1;
+        } else {
+            import.ready -= 1;
+        }
+        Some(binding.client)
+    }
+
+    /// The components that may have to stop when these do: the backward closure over strong and value imports.
+    pub(super) fn dependents(&self, roots: impl IntoIterator<Item = Entry>) -> BTreeSet<Entry> {
+        let mut found = BTreeSet::new();
+        let mut open: Vec<Entry> = roots.into_iter().collect();
+        while let Some(entry) = open.pop() {
+            let Some(component) = self.components.get(&entry) else { continue };
+            if !found.insert(entry) {
+                continue;
+            }
+            let binding = |lent: &Entry| &self.bindings[lent];
+            let strong = component.lends.iter().map(binding).filter(|lent| lent.need.is_strong() && lent.id.is_some());
+            open.extend(strong.map(|lent| lent.client));
+        }
+        found
+    }
+}

@@ -1,0 +1,161 @@
+//! What agents and the cloud say, recorded in the book.
+
+use super::{
+    Alarm, CREATE_AGAIN_MS, CloudOutcome, CloudTask, News, Note, Output, Turn,
+    book::{Entry, Health},
+};
+use crate::{ComponentId, ComponentState, Condition, Fact, OrderNumber, Report, VmId};
+use std::collections::BTreeSet;
+
+impl Turn<'_> {
+    /// Records a report; a VM that is lost or destroyed is not heard.
+    pub(super) fn hear(&mut self, id: VmId, report: Report) {
+        let Some(vm) = self.living(id) else { return self.note(Note::ReportFenced(id)) };
+        for fact in report.facts {
+            self.hear_fact(id, vm, report.through, fact);
+        }
+        let entry = self.book().vms.get_mut(&vm).expect("it was just found");
+        entry.answered = report.through;
+        self.answered(vm, report.through);
+    }
+
+    fn hear_fact(&mut self, id: VmId, vm: Entry, through: OrderNumber, fact: Fact) {
+        match fact {
+            Fact::ComponentIs { component, condition } => self.hear_condition(vm, through, component, condition),
+            Fact::OperationFailed { component, operation, detail } => {
+                self.tell(News::OperationFailed(component, operation, detail));
+            }
+            Fact::ComponentGone { component } => {
+                let Some(entry) = self.component_on(vm, component) else { return };
+                let mut suspects = self.book().strike_component(entry);
+                suspects.remove(&entry);
+                self.struck(entry);
+                let changed = self.book().predict(suspects.clone());
+                self.touched.extend(suspects);
+                self.touched.extend(changed);
+                self.tell(News::ComponentGone(component));
+                self.vacated(vm);
+            }
+            Fact::BindingGone { binding } => {
+                if let Some(entry) = self.manager.book.binding_ids.get(&binding).copied() {
+                    let client = self.manager.book.bindings[&entry].client;
+                    self.book().strike_binding(entry);
+                    self.struck(entry);
+                    let changed = self.book().predict(BTreeSet::from([client]));
+                    self.touched.extend(changed);
+                    self.touched.insert(client);
+                }
+            }
+            Fact::VmIs { state } => {
+                self.book().vms.get_mut(&vm).expect("it was just found").state = state;
+                self.tell(News::VmIs(id, state));
+            }
+        }
+    }
+
+    fn hear_condition(&mut self, vm: Entry, through: OrderNumber, id: ComponentId, condition: Condition) {
+        let Some(entry) = self.component_on(vm, id) else { return };
+        let component = self.book().components.get_mut(&entry).expect("it was just found");
+        component.condition = Some(condition);
+        let restarted = condition.state == ComponentState::Started && condition.since >= component.renewed;
+        let (raised, left) =
+            (component.imports.values().any(|it| it.raise.is_some_and(|(_, by)| by <= through)), component.left);
+        self.touched.insert(entry);
+        self.tell(News::ComponentIs(id, condition));
+        if restarted && !left {
+            self.happened(entry);
+        }
+        if raised {
+            self.raise_in_force(entry);
+        }
+    }
+
+    /// The component of that number, if it lives on that VM: nobody speaks for another.
+    fn component_on(&mut self, vm: Entry, id: ComponentId) -> Option<Entry> {
+        let found = self.manager.book.component_ids.get(&id).copied();
+        let found = found.filter(|entry| self.manager.book.components[entry].vm == vm);
+        if found.is_none() {
+            self.note(Note::ReportTooLate(id));
+        }
+        found
+    }
+
+    fn living(&self, id: VmId) -> Option<Entry> {
+        let entry = self.manager.book.vm_ids.get(&id).copied()?;
+        (self.manager.book.vms[&entry].health != Health::Dead).then_some(entry)
+    }
+
+    /// Records what the cloud says.
+    pub(super) fn record(&mut self, outcome: CloudOutcome) {
+        let id = match &outcome {
+            CloudOutcome::Created(id)
+            | CloudOutcome::CreateFailed(id, _)
+            | CloudOutcome::Destroyed(id)
+            | CloudOutcome::Silent(id)
+            | CloudOutcome::Heard(id) => *id,
+        };
+        let Some(entry) = self.living(id) else { return self.note(Note::TooLate(id)) };
+        let patience = self.manager.suspicion_ms_max;
+        let vm = self.book().vms.get_mut(&entry).expect("it was just found");
+        match (outcome, vm.health) {
+            (CloudOutcome::Created(_), Health::Awaited) => {
+                vm.health = Health::Well;
+                self.happened_to_vm(entry);
+                self.tell(News::VmInstantiated(id));
+            }
+            (CloudOutcome::CreateFailed(_, detail), Health::Awaited) => {
+                self.tell(News::VmNotInstantiated(id, detail));
+                self.outputs.push(Output::SetAlarm(Alarm::CreateAgain(id), CREATE_AGAIN_MS));
+            }
+            (CloudOutcome::Destroyed(_), _) => {
+                self.book().strike_vm(entry);
+                self.struck(entry);
+                self.tell(News::VmDestroyed(id));
+            }
+            (CloudOutcome::Silent(_), Health::Well) => {
+                vm.suspicions += 1;
+                let suspicion = vm.suspicions;
+                vm.health = Health::Suspected(suspicion);
+                self.tell(News::VmSuspected(id));
+                if let Some(patience) = patience {
+                    self.outputs.push(Output::SetAlarm(Alarm::Suspicion(id, suspicion), patience));
+                }
+            }
+            (CloudOutcome::Heard(_), Health::Suspected(_)) => {
+                vm.health = Health::Well;
+                self.tell(News::VmWell(id));
+            }
+            (
+                CloudOutcome::Created(_)
+                | CloudOutcome::CreateFailed(..)
+                | CloudOutcome::Silent(_)
+                | CloudOutcome::Heard(_),
+                Health::Awaited | Health::Well | Health::Suspected(_) | Health::Dead,
+            ) => self.note(Note::TooLate(id)),
+        }
+    }
+
+    /// A VM has come; one that is already to go again stays outstanding until it is destroyed.
+    fn happened_to_vm(&mut self, entry: Entry) {
+        if !self.manager.book.vms[&entry].left {
+            self.happened(entry);
+        }
+    }
+
+    /// An alarm rang; if its reason still stands, go on.
+    pub(super) fn wake(&mut self, alarm: Alarm) {
+        let (Alarm::CreateAgain(id) | Alarm::Suspicion(id, _)) = alarm;
+        let found = self.living(id).map(|entry| (entry, &self.manager.book.vms[&entry]));
+        match (alarm, found.map(|(entry, vm)| (entry, vm.health, vm.name.clone()))) {
+            (Alarm::CreateAgain(_), Some((_, Health::Awaited, name))) => {
+                self.outputs.push(Output::ToCloud(CloudTask::Create(id, name)));
+            }
+            (Alarm::Suspicion(_, rang), Some((entry, Health::Suspected(present), _))) if rang == present => {
+                let running = self.lose(entry);
+                let change = self.next_change();
+                self.manager.running.insert(change, running);
+            }
+            (Alarm::CreateAgain(_) | Alarm::Suspicion(..), _) => self.note(Note::TooLate(id)),
+        }
+    }
+}
