@@ -3,9 +3,11 @@
 //! There is one [`World`] (machines, links, hosts, cloud, operator) and one sorted list of what can happen next
 //! ([`World::actions`]). Exploring, simulating and replaying are three ways of choosing from that list.
 //!
-//! This crate does no I/O and knows no network. Read next: [`world`], then [`property`].
+//! This crate does no I/O and knows no network. Read next: [`world`], then [`property`], then [`explore`].
 
 pub mod action;
+pub mod explore;
+pub mod property;
 pub mod surroundings;
 pub mod world;
 

@@ -1,8 +1,7 @@
 //! What surrounds the machines: hosts that carry out tasks, links that carry messages, the cloud, the operator.
 
 use protocol::{
-    CloudManager, ComponentId, HostOutcome, HostTask, Name, Notice, Operation, Order, Report, Values, VmId, Work,
-    agent,
+    ComponentId, HostOutcome, HostTask, Name, Notice, Operation, Order, Report, Values, VmId, Work, agent,
     manager::{self, CloudTask, Request},
 };
 use serde::{Deserialize, Serialize};
@@ -135,7 +134,7 @@ pub struct Cloud {
 pub struct Line {
     /// What is asked for.
     pub request: Request,
-    /// Whether the operator waits until all changes before it are done.
+    /// Whether the operator waits until everything asked for before has come to rest.
     pub patient: bool,
 }
 
@@ -153,9 +152,9 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// The next request, if the operator would make it now.
-    pub fn next(&self, manager: &CloudManager) -> Option<&Line> {
-        self.script.get(self.asked).filter(|line| !line.patient || manager.changes().next().is_none())
+    /// The next request.
+    pub fn next(&self) -> Option<&Line> {
+        self.script.get(self.asked)
     }
 }
 

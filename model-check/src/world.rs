@@ -12,7 +12,10 @@ use protocol::{
     CloudManager, HostTask, Name, VmAgent, VmId, agent,
     manager::{self, CloudOutcome, CloudTask, Request},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// Where a part of the world is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -318,6 +321,12 @@ impl World {
         Self { parts: parts.into(), numbered: faults.repeats() }
     }
 
+    /// A world put together from its parts.
+    pub fn assemble(parts: impl IntoIterator<Item = (Place, Arc<Part>)>, numbered: bool) -> Self {
+        let parts = parts.into_iter().filter(|(_, part)| **part != Part::Nothing).collect();
+        Self { parts, numbered }
+    }
+
     /// Whether links number their letters, because they may come twice.
     pub fn is_numbered(&self) -> bool {
         self.numbered
@@ -351,7 +360,7 @@ impl World {
     }
 
     /// The agents of the VMs that are up.
-    pub fn agents(&self) -> impl Iterator<Item = &VmAgent> {
+    pub fn agents(&self) -> impl Iterator<Item = &VmAgent> + Clone {
         self.parts.values().filter_map(|part| if let Part::Agent(agent) = &**part { Some(agent) } else { None })
     }
 
@@ -365,38 +374,23 @@ impl World {
         let is_up = |vm| self.agent(vm).is_some();
         let mut actions = Vec::new();
         for (place, part) in &self.parts {
-            possible(*place, part, is_up, self.manager(), &mut actions);
+            possible(*place, part, is_up, &mut actions);
         }
         let faults = self.operator().faults;
         actions.retain(|action| is_within(faults, *action));
-        self.faults_around(faults, &mut actions);
+        if self.operator().next().is_some_and(|line| line.patient) && actions.iter().all(|action| action.is_fault()) {
+            actions.push(Action::Ask);
+        }
+        let agents = self.agents().map(VmAgent::id);
+        faults_around(faults, agents, self.parts.keys().copied(), &mut actions);
         actions.sort_unstable();
         actions
-    }
-
-    /// Faults that no part holds by itself.
-    fn faults_around(&self, faults: Faults, actions: &mut Vec<Action>) {
-        if faults.crashes > 0 {
-            actions.push(Action::CrashManager);
-            actions.extend(self.agents().map(|agent| Action::Crash(agent.id())));
-        }
-        if faults.breaks > 0 {
-            let pairs = self.parts.keys().filter_map(|place| match place {
-                Place::Notices(from, to) => Some((*from.min(to), *from.max(to))),
-                _ => None,
-            });
-            let pairs: std::collections::BTreeSet<(VmId, VmId)> = pairs.collect();
-            actions.extend(pairs.into_iter().map(|(from, to)| Action::Break(from, to)));
-        }
-        if faults.losses > 0 {
-            actions.extend(self.agents().map(|agent| Action::Lose(agent.id())));
-        }
     }
 
     /// Lets an action happen.
     pub fn apply(&mut self, action: Action) -> Event {
         let numbered = self.numbered;
-        let around = self.effects_around(action);
+        let around = effects_around(action, self.parts.keys().copied(), self.manager());
         let mut taken = self.change(source(action), |part| take(part, action, numbered));
         taken.effects.extend(around);
         let mut outputs = Vec::new();
@@ -411,25 +405,6 @@ impl World {
         Event { action, input: taken.input, outputs }
     }
 
-    /// What a fault does to links, and what the operator needs to know of it.
-    fn effects_around(&self, action: Action) -> Vec<(Place, Item)> {
-        let touches = |place: &Place| match (action, *place) {
-            (Action::Crash(vm), Place::Orders(at) | Place::Reports(at)) => vm == at,
-            (Action::Crash(vm), Place::Notices(from, to)) => vm == from || vm == to,
-            (Action::CrashManager, Place::Orders(_) | Place::Reports(_)) => true,
-            (Action::Break(one, other), Place::Notices(from, to)) => (one, other) == (from.min(to), from.max(to)),
-            (_, _) => false,
-        };
-        let mut effects: Vec<_> =
-            self.parts.keys().filter(|place| touches(place)).map(|place| (*place, Item::Resend)).collect();
-        if let Action::Lose(vm) = action
-            && let Some(entry) = self.manager().book().vm_by_id(vm)
-        {
-            effects.push((Place::Operator, Item::Lost(vm, entry.name.clone())));
-        }
-        effects
-    }
-
     fn change<R>(&mut self, place: Place, change: impl FnOnce(&mut Part) -> R) -> R {
         let part = Arc::make_mut(self.parts.entry(place).or_default());
         let result = change(part);
@@ -440,17 +415,12 @@ impl World {
     }
 }
 
-/// What can happen next because of one part; faults are listed whatever the budget.
-pub fn possible(
-    place: Place,
-    part: &Part,
-    is_up: impl Fn(VmId) -> bool,
-    manager: &CloudManager,
-    actions: &mut Vec<Action>,
-) {
+/// What can happen next because of one part; faults are listed whatever the budget. What a patient operator asks for is
+/// not listed: that depends on everything else.
+pub fn possible(place: Place, part: &Part, is_up: impl Fn(VmId) -> bool, actions: &mut Vec<Action>) {
     match (place, part) {
         (_, Part::Operator(operator)) => {
-            actions.extend(operator.next(manager).map(|_| Action::Ask));
+            actions.extend(operator.next().filter(|line| !line.patient).map(|_| Action::Ask));
             actions.extend(operator.lost.keys().map(|vm| Action::Declare(*vm)));
         }
         (_, Part::Cloud(cloud)) => {
@@ -482,4 +452,55 @@ pub fn is_within(faults: Faults, action: Action) -> bool {
         Action::Die(..) => faults.deaths > 0,
         _ => true,
     }
+}
+
+/// Faults that no single part holds.
+pub fn faults_around(
+    faults: Faults,
+    agents: impl Iterator<Item = VmId> + Clone,
+    places: impl Iterator<Item = Place>,
+    actions: &mut Vec<Action>,
+) {
+    if faults.crashes > 0 {
+        actions.push(Action::CrashManager);
+        actions.extend(agents.clone().map(Action::Crash));
+    }
+    if faults.breaks > 0 {
+        let pairs = places.filter_map(|place| match place {
+            Place::Notices(from, to) => Some((from.min(to), from.max(to))),
+            _ => None,
+        });
+        let pairs: BTreeSet<(VmId, VmId)> = pairs.collect();
+        actions.extend(pairs.into_iter().map(|(from, to)| Action::Break(from, to)));
+    }
+    if faults.losses > 0 {
+        actions.extend(agents.map(Action::Lose));
+    }
+}
+
+/// What a fault does to links, and what the operator needs to know of it.
+pub fn effects_around(
+    action: Action,
+    places: impl Iterator<Item = Place>,
+    manager: &CloudManager,
+) -> Vec<(Place, Item)> {
+    let touches = |place: &Place| match (action, *place) {
+        (Action::Crash(vm), Place::Orders(at) | Place::Reports(at)) => vm == at,
+        (Action::Crash(vm), Place::Notices(from, to)) => vm == from || vm == to,
+        (Action::CrashManager, Place::Orders(_) | Place::Reports(_)) => true,
+        (Action::Break(one, other), Place::Notices(from, to)) => (one, other) == (from.min(to), from.max(to)),
+        (_, _) => false,
+    };
+    let mut effects: Vec<_> = match action {
+        Action::Crash(_) | Action::CrashManager | Action::Break(..) => {
+            places.filter(touches).map(|place| (place, Item::Resend)).collect()
+        }
+        _ => Vec::new(),
+    };
+    if let Action::Lose(vm) = action
+        && let Some(entry) = manager.book().vm_by_id(vm)
+    {
+        effects.push((Place::Operator, Item::Lost(vm, entry.name.clone())));
+    }
+    effects
 }

@@ -1,0 +1,108 @@
+//! The graph of worlds: how each was first reached, and the lengths of all ways through it.
+
+/// How each world was first reached, and every edge.
+#[derive(Default)]
+pub struct Graph {
+    /// For each world: its number, the world it was first reached from, and by which action.
+    found: Vec<(u32, u32, u32)>,
+    /// From, to; the highest bit of `to` says that the edge is a message.
+    edges: Vec<(u32, u32)>,
+}
+
+/// The lengths of the ways from the first world to the ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Lengths {
+    pub messages_min: u32,
+    pub messages_max: u32,
+    pub longest: u32,
+}
+
+const MESSAGE: u32 = 1 << 31;
+
+impl Graph {
+    /// Adds the first world.
+    pub fn root(&mut self) {
+        self.found.push((0, 0, 0));
+    }
+
+    pub fn discover(&mut self, index: u32, from: u32, action: u32) {
+        self.found.push((index, from, action));
+    }
+
+    pub fn edge(&mut self, from: u32, to: u32, message: bool) {
+        self.edges.push((from, to | if message { MESSAGE } else { 0 }));
+    }
+
+    pub fn merge(&mut self, other: Self) {
+        self.found.extend(other.found);
+        self.edges.extend(other.edges);
+    }
+
+    pub fn edges(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// The bytes it takes.
+    pub fn bytes(&self) -> usize {
+        self.found.capacity() * size_of::<(u32, u32, u32)>() + self.edges.capacity() * size_of::<(u32, u32)>()
+    }
+
+    /// The actions by which a world was first reached.
+    pub fn way(&self, index: u32) -> Vec<u32> {
+        let mut parents = vec![(0, 0); self.found.len()];
+        for (index, from, action) in &self.found {
+            if let Some(parent) = parents.get_mut(*index as usize) {
+                *parent = (*from, *action);
+            }
+        }
+        let (mut at, mut way) = (index, Vec::new());
+        while at != 0 {
+            let (from, action) = parents[at as usize];
+            way.push(action);
+            at = from;
+        }
+        way.reverse();
+        way
+    }
+
+    /// The lengths of all ways to an end; nothing if some way never ends.
+    pub fn lengths(&mut self, states: usize) -> Option<Lengths> {
+        self.edges.sort_unstable();
+        let mut awaited = vec![0_u32; states];
+        let mut first = vec![0_usize; states + 1];
+        for (from, to) in &self.edges {
+            awaited[(to & !MESSAGE) as usize] += 1;
+            first[*from as usize + 1] += 1;
+        }
+        for index in 0..states {
+            first[index + 1] += first[index];
+        }
+        // For each world: the least and most messages and the most actions on a way to it.
+        let mut ways = vec![(u32::MAX, 0, 0); states];
+        ways[0] = (0, 0, 0);
+        let mut open = vec![0_u32];
+        let mut visited = 0;
+        let mut lengths = Lengths { messages_min: u32::MAX, messages_max: 0, longest: 0 };
+        while let Some(index) = open.pop() {
+            visited += 1;
+            let index = index as usize;
+            let (least, most, longest) = ways[index];
+            if first[index] == first[index + 1] {
+                lengths.messages_min = lengths.messages_min.min(least);
+                lengths.messages_max = lengths.messages_max.max(most);
+                lengths.longest = lengths.longest.max(longest);
+            }
+            for (_, to) in &self.edges[first[index]..first[index + 1]] {
+                let message = u32::from(to & MESSAGE != 0);
+                let to = to & !MESSAGE;
+                let way = &mut ways[to as usize];
+                *way = (way.0.min(least + message), way.1.max(most + message), way.2.max(longest + 1));
+                awaited[to as usize] -= 1;
+                if awaited[to as usize] == 0 {
+                    open.push(to);
+                }
+            }
+        }
+        (visited == states).then_some(lengths)
+    }
+}

@@ -1,0 +1,282 @@
+//! Every order of events.
+//!
+//! A breadth-first walk, level by level, on all cores, that remembers a 128-bit fingerprint of each world it has seen.
+//! Every new world is checked; every world in which nothing can happen any more is an end and is checked as one. Because
+//! the walk is breadth-first, the first breach found has a shortest counterexample.
+//!
+//! Two worlds with the same fingerprint are taken to be one. With 128 bits, among a thousand million worlds, the chance
+//! that any two different ones collide is below one in 10^20.
+
+mod graph;
+mod intern;
+mod seen;
+mod walker;
+
+use crate::{
+    action::Action,
+    property::{self, Breach, End},
+    surroundings::{Faults, Line},
+    world::{Event, World},
+};
+use graph::Graph;
+use protocol::Name;
+use seen::Seen;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+use walker::{Atlas, Row, Walker};
+
+/// How to explore.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How many threads walk.
+    pub threads: usize,
+    /// Whether actions that cannot make a difference are taken at once (ample sets).
+    pub ample: bool,
+    /// Give up beyond so many worlds.
+    pub states_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { threads, ample: true, states_max: 50_000_000 }
+    }
+}
+
+impl Settings {
+    /// Every single interleaving, with no reduction.
+    pub fn full() -> Self {
+        Self { ample: false, ..Self::default() }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// Different worlds.
+    pub states: usize,
+    /// Ways from one to another.
+    pub edges: usize,
+    /// Worlds in which nothing can happen any more.
+    pub ends: usize,
+    /// The different ends, as an operator would describe them.
+    pub outcomes: Vec<Arc<End>>,
+    /// The least and the most messages on a way to an end; absent if there is a way that never ends.
+    pub messages: Option<(u32, u32)>,
+    /// The longest way to an end, in actions; absent if there is a way that never ends.
+    pub longest: Option<u32>,
+    /// Bytes held for each world at the end.
+    pub bytes_per_state: usize,
+    /// Different parts, over all places.
+    pub parts: usize,
+    /// Whether every world was looked at.
+    pub complete: bool,
+    /// The first breach, with the shortest way to it.
+    pub breach: Option<(Breach, Vec<Action>)>,
+    /// What happened at least once on the way.
+    pub sometimes: BTreeSet<&'static str>,
+}
+
+/// Explores a script from an empty world.
+pub fn explore(script: &Arc<[Line]>, faults: Faults, settings: Settings) -> Findings {
+    Search::new(script, faults, settings).run()
+}
+
+/// Lets a list of actions happen, one after the other.
+pub fn retrace(script: &Arc<[Line]>, faults: Faults, actions: &[Action]) -> (World, Vec<Event>) {
+    let mut world = World::new(script.clone(), faults);
+    let events = actions.iter().map(|action| world.apply(*action)).collect();
+    (world, events)
+}
+
+struct Search<'a> {
+    script: &'a Arc<[Line]>,
+    faults: Faults,
+    settings: Settings,
+    may_stop: Option<BTreeSet<Name>>,
+    atlas: Atlas,
+    seen: Seen,
+    breach: Mutex<Option<(Breach, u32)>>,
+    ends: Mutex<BTreeMap<Arc<End>, (usize, u32)>>,
+}
+
+/// A world still to be looked at.
+struct Open {
+    index: u32,
+    row: Row,
+    print: u128,
+}
+
+/// What one thread brings home from one level.
+#[derive(Default)]
+struct Harvest {
+    next: Vec<Open>,
+    graph: Graph,
+    sometimes: BTreeSet<&'static str>,
+}
+
+impl<'a> Search<'a> {
+    fn new(script: &'a Arc<[Line]>, faults: Faults, settings: Settings) -> Self {
+        let disrupted = faults.deaths > 0 || faults.losses > 0 || faults.failures > 0;
+        Self {
+            script,
+            faults,
+            settings,
+            may_stop: (!disrupted).then(|| property::may_stop(script)),
+            atlas: Atlas::new(),
+            seen: Seen::default(),
+            breach: Mutex::new(None),
+            ends: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    fn run(self) -> Findings {
+        let world = World::new(self.script.clone(), self.faults);
+        let mut walkers: Vec<Walker<'_>> = (0..self.settings.threads.max(1)).map(|_| self.walker()).collect();
+        let row = walkers[0].row(&world);
+        let print = walkers[0].print(&row);
+        self.seen.insert(print);
+        let mut graph = Graph::default();
+        graph.root();
+        let mut level = vec![Open { index: 0, row, print }];
+        let mut sometimes = BTreeSet::new();
+        let mut complete = true;
+        while !level.is_empty() && self.found().is_none() {
+            if self.seen.count() > self.settings.states_max {
+                complete = false;
+                break;
+            }
+            let harvests = self.walk_level(&mut walkers, &level);
+            level.clear();
+            for harvest in harvests {
+                level.extend(harvest.next);
+                graph.merge(harvest.graph);
+                sometimes.extend(harvest.sometimes);
+            }
+        }
+        drop(walkers);
+        self.conclude(graph, complete, sometimes)
+    }
+
+    fn walker(&self) -> Walker<'_> {
+        Walker::new(&self.atlas, self.faults.repeats(), self.may_stop.as_ref())
+    }
+
+    fn found(&self) -> Option<(Breach, u32)> {
+        self.breach.lock().expect("no thread panics while it holds the breach").clone()
+    }
+
+    /// Lets every thread take worlds of this level, a handful at a time.
+    fn walk_level(&self, walkers: &mut [Walker<'_>], level: &[Open]) -> Vec<Harvest> {
+        const HANDFUL: usize = 256;
+        // A small level is not worth a second thread.
+        let threads = walkers.len().min(level.len().div_ceil(HANDFUL)).max(1);
+        let next = AtomicUsize::new(0);
+        let work = |walker: &mut Walker<'_>| {
+            let mut harvest = Harvest::default();
+            loop {
+                let from = next.fetch_add(HANDFUL, Ordering::Relaxed);
+                if from >= level.len() {
+                    return harvest;
+                }
+                for open in &level[from..level.len().min(from + HANDFUL)] {
+                    self.expand(walker, open, &mut harvest);
+                }
+            }
+        };
+        if threads == 1 {
+            return vec![work(&mut walkers[0])];
+        }
+        std::thread::scope(|scope| {
+            let work = &work;
+            let walking: Vec<_> =
+                walkers[..threads].iter_mut().map(|walker| scope.spawn(move || work(walker))).collect();
+            walking.into_iter().map(|thread| thread.join().expect("a walker does not panic")).collect()
+        })
+    }
+
+    /// Looks at everything that can happen next in one world.
+    fn expand(&self, walker: &mut Walker<'_>, open: &Open, harvest: &mut Harvest) {
+        let mut actions = walker.actions(&open.row);
+        if actions.iter().all(|(action, _)| action.is_fault()) {
+            self.record_end(walker, open);
+        }
+        if self.settings.ample
+            && walker.is_settled(&open.row)
+            && let Some(quiet) = actions.iter().copied().find(|action| walker.is_quiet(&open.row, *action))
+        {
+            actions = vec![quiet];
+        }
+        let (mut row, mut changed) = (Row::new(), Vec::new());
+        for action in actions {
+            row.clone_from(&open.row);
+            let mut print = open.print;
+            walker.apply(&mut row, &mut print, action, &mut changed);
+            let (index, new) = self.seen.insert(print);
+            harvest.graph.edge(open.index, index, action.0.is_message());
+            if !new {
+                continue;
+            }
+            harvest.graph.discover(index, open.index, action.1);
+            if let Some(breach) = walker.breach(&row, &changed) {
+                self.record(breach, index);
+            }
+            harvest.sometimes.extend(walker.sights(&row, &changed));
+            harvest.next.push(Open { index, row: row.clone(), print });
+        }
+    }
+
+    fn record(&self, breach: Breach, index: u32) {
+        let mut found = self.breach.lock().expect("no thread panics while it holds the breach");
+        // Whatever thread comes first: the same breach of the same world each time.
+        if found.as_ref().is_none_or(|(known, at)| (&breach, index) < (known, *at)) {
+            *found = Some((breach, index));
+        }
+    }
+
+    fn record_end(&self, walker: &mut Walker<'_>, open: &Open) {
+        let world = walker.world(&open.row);
+        if let Some(breach) = property::at_end(&world) {
+            return self.record(breach, open.index);
+        }
+        let mut ends = self.ends.lock().expect("no thread panics while it holds the ends");
+        ends.entry(property::end_of(&world)).or_insert((0, open.index)).0 += 1;
+        // Only faults that change what there is may change the end.
+        if ends.len() > 1 && self.may_stop.is_some() {
+            drop(ends);
+            let detail = "two ways of the same events end differently".into();
+            self.record(Breach { property: property::ONE_END, detail }, open.index);
+        }
+    }
+
+    fn conclude(self, mut graph: Graph, complete: bool, sometimes: BTreeSet<&'static str>) -> Findings {
+        let states = self.seen.count();
+        let way = |index: u32, graph: &Graph| {
+            graph.way(index).into_iter().map(|it| *self.atlas.actions.value(it).0).collect()
+        };
+        let breach = self.found().map(|(breach, index)| (breach, way(index, &graph)));
+        let bytes_per_state = (self.seen.bytes() + graph.bytes()) / states.max(1);
+        let edges = graph.edges();
+        let ends = self.ends.into_inner().expect("no thread panics while it holds the ends");
+        let explored = complete && breach.is_none();
+        let lengths = explored.then(|| graph.lengths(states)).flatten();
+        Findings {
+            states,
+            edges,
+            ends: ends.values().map(|(count, _)| count).sum(),
+            outcomes: ends.into_keys().collect(),
+            messages: lengths.map(|lengths| (lengths.messages_min, lengths.messages_max)),
+            longest: lengths.map(|lengths| lengths.longest),
+            bytes_per_state,
+            parts: self.atlas.parts.count(),
+            complete,
+            breach,
+            sometimes,
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! One thread's way through the interned worlds.
+//!
+//! A world is a [`Row`]: the number of the part at each slot. The walker composes the same three pure functions as the
+//! plain world (`take`, `step`, `put`), but looks up each in a table first. Most edges of an exploration are nothing but
+//! a few look-ups.
+
+use super::intern::{Interner, fingerprint};
+use crate::{
+    action::Action,
+    property::{self, Breach},
+    world::{self, Input, Item, Part, Place, World},
+};
+use protocol::{Name, VmId, invariant::View};
+use rustc_hash::FxHashMap;
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, RwLock},
+};
+
+/// A world as numbers of parts, by slot. What is missing at the end is nothing.
+pub type Row = Vec<u32>;
+
+/// What all walkers share.
+#[derive(Default)]
+pub struct Atlas {
+    pub parts: Interner<Part>,
+    inputs: Interner<Input>,
+    items: Interner<Item>,
+    pub actions: Interner<Action>,
+    places: RwLock<Places>,
+}
+
+#[derive(Default)]
+struct Places {
+    slots: FxHashMap<Place, u32>,
+    places: Vec<Place>,
+}
+
+impl Atlas {
+    /// An atlas in which number 0 is no part at all.
+    pub fn new() -> Self {
+        let atlas = Self::default();
+        atlas.parts.number(Part::Nothing);
+        // The first slots are looked at for every action.
+        for place in [Place::Operator, Place::Manager, Place::Cloud] {
+            atlas.slot(place);
+        }
+        atlas
+    }
+
+    fn slot(&self, place: Place) -> u32 {
+        let mut places = self.places.write().expect("no thread panics while it holds the places");
+        let next = u32::try_from(places.places.len()).expect("few places");
+        let slot = *places.slots.entry(place).or_insert(next);
+        if slot == next {
+            places.places.push(place);
+        }
+        slot
+    }
+}
+
+const OPERATOR: usize = 0;
+const MANAGER: usize = 1;
+
+#[derive(Default)]
+struct Taken {
+    part: u32,
+    input: Option<(u32, u32)>,
+    effects: Vec<(u32, u32)>,
+}
+
+struct Stepped {
+    part: u32,
+    effects: Vec<(u32, u32)>,
+}
+
+/// What a walker remembers of a part.
+struct Known {
+    part: Arc<Part>,
+    print: u128,
+    /// The verdict on the part alone, once asked for.
+    breach: Option<Option<Breach>>,
+    view: Option<Arc<View>>,
+    sights: Option<Vec<&'static str>>,
+}
+
+#[derive(Clone, Copy)]
+struct Choice {
+    action: Action,
+    number: u32,
+    /// The agent that must be up for it.
+    receiver: Option<u32>,
+}
+
+/// One thread's caches.
+pub struct Walker<'a> {
+    atlas: &'a Atlas,
+    numbered: bool,
+    may_stop: Option<&'a BTreeSet<Name>>,
+    places: Vec<Place>,
+    slots: FxHashMap<Place, u32>,
+    place_prints: Vec<u128>,
+    known: Vec<Option<Known>>,
+    taken: FxHashMap<(u32, u32), Arc<Taken>>,
+    stepped: FxHashMap<(u32, u32), Arc<Stepped>>,
+    puts: FxHashMap<(u32, u32), u32>,
+    menus: FxHashMap<(u32, u32), Arc<[Choice]>>,
+    pairs: FxHashMap<(u32, u32), bool>,
+    alone: FxHashMap<u32, bool>,
+}
+
+impl<'a> Walker<'a> {
+    pub fn new(atlas: &'a Atlas, numbered: bool, may_stop: Option<&'a BTreeSet<Name>>) -> Self {
+        Self {
+            atlas,
+            numbered,
+            may_stop,
+            places: Vec::new(),
+            slots: FxHashMap::default(),
+            place_prints: Vec::new(),
+            known: Vec::new(),
+            taken: FxHashMap::default(),
+            stepped: FxHashMap::default(),
+            puts: FxHashMap::default(),
+            menus: FxHashMap::default(),
+            pairs: FxHashMap::default(),
+            alone: FxHashMap::default(),
+        }
+    }
+
+    /// The row of a plain world.
+    pub fn row(&mut self, world: &World) -> Row {
+        let mut row = Row::new();
+        for (place, part) in world.parts() {
+            let (slot, number) = (self.slot(*place), self.atlas.parts.number(Part::clone(part)));
+            set(&mut row, slot, number);
+        }
+        row
+    }
+
+    /// The plain world of a row.
+    pub fn world(&mut self, row: &[u32]) -> World {
+        let occupied = row.iter().enumerate().filter(|(_, number)| **number != 0);
+        let parts: Vec<_> = occupied.map(|(slot, number)| (self.place(slot), self.part(*number))).collect();
+        World::assemble(parts, self.numbered)
+    }
+
+    /// The fingerprint of a row: a sum over its parts, so that it can be kept up to date part by part.
+    pub fn print(&mut self, row: &[u32]) -> u128 {
+        (0..row.len()).fold(0, |sum: u128, slot| sum.wrapping_add(self.contribution(slot, row[slot])))
+    }
+
+    fn contribution(&mut self, slot: usize, number: u32) -> u128 {
+        if number == 0 {
+            return 0;
+        }
+        self.place(slot);
+        let mixed =
+            (self.know(number).print ^ self.place_prints[slot]).wrapping_mul(0x2d35_8dcc_aa6c_78a5_8bb8_4b93_962e_acc9);
+        (mixed ^ (mixed >> 61)).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+    }
+
+    /// Everything that can happen next, as numbers of actions.
+    pub fn actions(&mut self, row: &[u32]) -> Vec<(Action, u32)> {
+        let mut found = Vec::new();
+        for slot in 0..row.len() {
+            if row[slot] == 0 {
+                continue;
+            }
+            for choice in self.menu(slot, row[slot]).iter() {
+                let up = choice.receiver.is_none_or(|agent| self.is_agent(row, agent));
+                if up {
+                    found.push((choice.action, choice.number));
+                }
+            }
+        }
+        let operator = self.part(row[OPERATOR]);
+        let Part::Operator(operator) = &*operator else { unreachable!("the first slot is the operator's") };
+        found.retain(|(action, _)| world::is_within(operator.faults, *action));
+        let patient = operator.next().is_some_and(|line| line.patient);
+        if patient && found.iter().all(|(action, _)| action.is_fault()) {
+            found.push((Action::Ask, self.atlas.actions.number(Action::Ask)));
+        }
+        if operator.faults.any() {
+            let mut around = Vec::new();
+            let agents = self.agents(row);
+            let places: Vec<Place> =
+                (0..row.len()).filter(|slot| row[*slot] != 0).map(|slot| self.place(slot)).collect();
+            world::faults_around(operator.faults, agents.iter().copied(), places.into_iter(), &mut around);
+            found.extend(around.into_iter().map(|action| (action, self.atlas.actions.number(action))));
+        }
+        found
+    }
+
+    /// Lets an action happen: changes the row and its fingerprint, and lists the slots that changed.
+    pub fn apply(&mut self, row: &mut Row, print: &mut u128, action: (Action, u32), changed: &mut Vec<usize>) {
+        changed.clear();
+        let (action, number) = action;
+        let around = self.effects_around(row, action);
+        let source = self.slot(world::source(action)) as usize;
+        let taken = self.take(row.get(source).copied().unwrap_or(0), action, number);
+        self.replace(row, print, source, taken.part, changed);
+        let mut effects: Option<Arc<Stepped>> = None;
+        if let Some((slot, input)) = taken.input {
+            let slot = slot as usize;
+            let stepped = self.step(slot, row.get(slot).copied().unwrap_or(0), input);
+            self.replace(row, print, slot, stepped.part, changed);
+            effects = Some(stepped);
+        }
+        let said = effects.iter().flat_map(|stepped| stepped.effects.iter());
+        for (slot, item) in taken.effects.iter().chain(&around).chain(said).copied() {
+            let slot = slot as usize;
+            let part = self.put(row.get(slot).copied().unwrap_or(0), item);
+            self.replace(row, print, slot, part, changed);
+        }
+    }
+
+    fn replace(&mut self, row: &mut Row, print: &mut u128, slot: usize, part: u32, changed: &mut Vec<usize>) {
+        if row.len() <= slot {
+            row.resize(slot + 1, 0);
+        }
+        let before = std::mem::replace(&mut row[slot], part);
+        if before != part {
+            let (out, into) = (self.contribution(slot, before), self.contribution(slot, part));
+            *print = print.wrapping_sub(out).wrapping_add(into);
+            if !changed.contains(&slot) {
+                changed.push(slot);
+            }
+        }
+    }
+
+    /// The first property broken by a row, given that all held before these slots changed.
+    pub fn breach(&mut self, row: &[u32], changed: &[usize]) -> Option<Breach> {
+        for slot in changed {
+            if let Some(breach) = self.breach_of(row[*slot]) {
+                return Some(breach);
+            }
+        }
+        for slot in changed {
+            if self.view(row[*slot]).is_none() {
+                continue;
+            }
+            for other in 0..row.len() {
+                if matches!(self.place(other), Place::Agent(_)) {
+                    let broken = self.broken(row[*slot], row[other]).or_else(|| self.broken(row[other], row[*slot]));
+                    if broken.is_some() {
+                        return broken;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// A2 between two agents, remembered.
+    fn broken(&mut self, client: u32, provider: u32) -> Option<Breach> {
+        if self.pairs.get(&(client, provider)) == Some(&true) {
+            return None;
+        }
+        let (Some(one), Some(other)) = (self.view(client), self.view(provider)) else { return None };
+        let breach = property::between(&one, &other);
+        self.pairs.insert((client, provider), breach.is_none());
+        breach
+    }
+
+    fn breach_of(&mut self, number: u32) -> Option<Breach> {
+        let may_stop = self.may_stop;
+        let known = self.know(number);
+        let part = known.part.clone();
+        known.breach.get_or_insert_with(|| property::of_part(&part, may_stop)).clone()
+    }
+
+    fn view(&mut self, number: u32) -> Option<Arc<View>> {
+        let known = self.know(number);
+        if known.view.is_none() {
+            known.view = property::view(&known.part).map(Arc::new);
+        }
+        known.view.clone()
+    }
+
+    /// What a row shows that should be seen at least once, or the properties would hold only because nothing happened.
+    pub fn sights(&mut self, row: &[u32], changed: &[usize]) -> Vec<&'static str> {
+        let slots = changed.iter().map(|slot| row[*slot]).collect::<Vec<_>>();
+        slots.into_iter().flat_map(|number| self.sights_of(number).to_vec()).collect()
+    }
+
+    fn sights_of(&mut self, number: u32) -> &[&'static str] {
+        let known = self.know(number);
+        let part = known.part.clone();
+        known.sights.get_or_insert_with(|| property::sights(&part))
+    }
+
+    /// Whether a report or the making of a VM can be taken before all else, because nothing else can make a difference
+    /// to it: the operator has nothing more to ask for, at most one change runs, and the manager does not react to it.
+    pub fn is_quiet(&mut self, row: &[u32], action: (Action, u32)) -> bool {
+        let source = match action.0 {
+            Action::Report(_) => self.slot(world::source(action.0)) as usize,
+            Action::Cloud(_) => 2,
+            _ => return false,
+        };
+        let taken = self.take(row[source], action.0, action.1);
+        let creates = action.0.is_message() || taken.effects.len() == 1;
+        let Some((slot, input)) = taken.input.filter(|_| creates) else { return false };
+        self.step(slot as usize, row[slot as usize], input).effects.is_empty()
+    }
+
+    /// Whether the operator has asked for everything or waits for all to come to rest, nothing that concerns the manager
+    /// can go wrong any more, and at most one change runs.
+    pub fn is_settled(&mut self, row: &[u32]) -> bool {
+        let operator = self.part(row[OPERATOR]);
+        let Part::Operator(operator) = &*operator else { return false };
+        let done = operator.next().is_none_or(|line| line.patient) && operator.lost.is_empty();
+        let calm = !operator.faults.repeats() && operator.faults.losses == 0 && !self.numbered;
+        let manager = row[MANAGER];
+        if !done || !calm {
+            return false;
+        }
+        if let Some(alone) = self.alone.get(&manager) {
+            return *alone;
+        }
+        let part = self.part(manager);
+        let alone = matches!(&*part, Part::Manager(manager) if manager.changes().count() <= 1);
+        self.alone.insert(manager, alone);
+        alone
+    }
+
+    fn agents(&mut self, row: &[u32]) -> Vec<VmId> {
+        let slots: Vec<usize> = (0..row.len()).filter(|slot| row[*slot] != 0).collect();
+        let mut agents = Vec::new();
+        for slot in slots {
+            if let (Place::Agent(vm), Part::Agent(_)) = (self.place(slot), &*self.part(row[slot])) {
+                agents.push(vm);
+            }
+        }
+        agents.sort_unstable();
+        agents
+    }
+
+    fn is_agent(&mut self, row: &[u32], slot: u32) -> bool {
+        let number = row.get(slot as usize).copied().unwrap_or(0);
+        matches!(&*self.know(number).part, Part::Agent(_))
+    }
+
+    fn menu(&mut self, slot: usize, number: u32) -> Arc<[Choice]> {
+        let key = (u32::try_from(slot).expect("few places"), number);
+        if let Some(menu) = self.menus.get(&key) {
+            return menu.clone();
+        }
+        let mut actions = Vec::new();
+        let (place, part) = (self.place(slot), self.part(number));
+        world::possible(place, &part, |_| true, &mut actions);
+        let choices = actions.into_iter().map(|action| {
+            let receiver = match action {
+                Action::Order(vm) | Action::Notice(_, vm) => Some(self.slot(Place::Agent(vm))),
+                _ => None,
+            };
+            Choice { action, number: self.atlas.actions.number(action), receiver }
+        });
+        let menu: Arc<[Choice]> = choices.collect::<Vec<_>>().into();
+        self.menus.insert(key, menu.clone());
+        menu
+    }
+
+    fn take(&mut self, part: u32, action: Action, number: u32) -> Arc<Taken> {
+        if let Some(taken) = self.taken.get(&(part, number)) {
+            return taken.clone();
+        }
+        let mut changed = Part::clone(&self.part(part));
+        let taken = world::take(&mut changed, action, self.numbered);
+        let taken = Arc::new(Taken {
+            part: self.atlas.parts.number(changed),
+            input: taken.input.map(|(place, input)| (self.slot(place), self.atlas.inputs.number(input))),
+            effects: taken.effects.into_iter().map(|effect| self.effect(effect)).collect(),
+        });
+        self.taken.insert((part, number), taken.clone());
+        taken
+    }
+
+    fn step(&mut self, slot: usize, part: u32, input: u32) -> Arc<Stepped> {
+        if let Some(stepped) = self.stepped.get(&(part, input)) {
+            return stepped.clone();
+        }
+        let mut changed = Part::clone(&self.part(part));
+        let place = self.place(slot);
+        let (_, effects) =
+            world::step(&mut changed, place, Input::clone(&self.atlas.inputs.value(input).0), self.numbered);
+        let stepped = Arc::new(Stepped {
+            part: self.atlas.parts.number(changed),
+            effects: effects.into_iter().map(|effect| self.effect(effect)).collect(),
+        });
+        self.stepped.insert((part, input), stepped.clone());
+        stepped
+    }
+
+    fn put(&mut self, part: u32, item: u32) -> u32 {
+        if let Some(put) = self.puts.get(&(part, item)) {
+            return *put;
+        }
+        let mut changed = Part::clone(&self.part(part));
+        world::put(&mut changed, Item::clone(&self.atlas.items.value(item).0));
+        let put = self.atlas.parts.number(changed);
+        self.puts.insert((part, item), put);
+        put
+    }
+
+    fn effects_around(&mut self, row: &[u32], action: Action) -> Vec<(u32, u32)> {
+        if !matches!(action, Action::Crash(_) | Action::CrashManager | Action::Break(..) | Action::Lose(_)) {
+            return Vec::new();
+        }
+        let places: Vec<Place> = (0..row.len()).filter(|slot| row[*slot] != 0).map(|slot| self.place(slot)).collect();
+        let manager = self.part(row[MANAGER]);
+        let Part::Manager(manager) = &*manager else { return Vec::new() };
+        let effects = world::effects_around(action, places.into_iter(), manager);
+        effects.into_iter().map(|effect| self.effect(effect)).collect()
+    }
+
+    fn effect(&mut self, (place, item): (Place, Item)) -> (u32, u32) {
+        (self.slot(place), self.atlas.items.number(item))
+    }
+
+    fn part(&mut self, number: u32) -> Arc<Part> {
+        self.know(number).part.clone()
+    }
+
+    fn know(&mut self, number: u32) -> &mut Known {
+        let index = number as usize;
+        if self.known.len() <= index {
+            self.known.resize_with(index + 1, || None);
+        }
+        self.known[index].get_or_insert_with(|| {
+            let (part, print) = self.atlas.parts.value(number);
+            Known { part, print, breach: None, view: None, sights: None }
+        })
+    }
+
+    pub fn place(&mut self, slot: usize) -> Place {
+        while self.places.len() <= slot {
+            let places = self.atlas.places.read().expect("no thread panics while it holds the places");
+            let place = places.places[self.places.len()];
+            self.places.push(place);
+            self.place_prints.push(fingerprint(&place));
+        }
+        self.places[slot]
+    }
+
+    fn slot(&mut self, place: Place) -> u32 {
+        let atlas = self.atlas;
+        *self.slots.entry(place).or_insert_with(|| atlas.slot(place))
+    }
+}
+
+fn set(row: &mut Row, slot: u32, number: u32) {
+    let slot = slot as usize;
+    if row.len() <= slot {
+        row.resize(slot + 1, 0);
+    }
+    row[slot] = number;
+}

@@ -1,0 +1,239 @@
+//! What must hold, with names: always, and at every end.
+//!
+//! Each check looks at one part, at two agents, or at a whole world at rest, so that the explorer can remember the
+//! verdict on parts that it has seen before.
+
+use crate::{
+    surroundings::Line,
+    world::{Part, World},
+};
+use protocol::{
+    ComponentState, Name, Need, Wish, Work,
+    agent::{HoldingState, LoanState},
+    invariant::{self, View},
+    manager::Request,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+/// A property that does not hold, and where.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Breach {
+    /// The property's name.
+    pub property: &'static str,
+    /// What is wrong.
+    pub detail: String,
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.property, self.detail)
+    }
+}
+
+/// Nothing is asked of a host that it cannot do.
+pub const ONCE: &str = "nothing is started twice or stopped twice";
+/// Only what depends on something that leaves is stopped.
+pub const MINIMAL: &str = "only dependents of what leaves are stopped";
+/// The machines come to rest with nothing left over.
+pub const RESTS: &str = "the system comes to rest with every order and notice answered";
+/// The end is the predicted one.
+pub const PREDICTED: &str = "the end is the predicted one";
+/// The end does not depend on timing.
+pub const ONE_END: &str = "the end is always the same";
+
+/// Every property, with its word.
+pub const ALL: [(&str, &str); 10] = [
+    ("always", "A1 a running component holds what it needs"),
+    ("always", "A2 every loan in use is on a started provider"),
+    ("always", "A3 nothing touches a lost VM"),
+    ("always", "A4 a stopped component answers every recall at once"),
+    ("always", "A5 strong bindings form no cycle"),
+    ("always", ONCE),
+    ("always", MINIMAL),
+    ("eventually", RESTS),
+    ("eventually", PREDICTED),
+    ("eventually", ONE_END),
+];
+
+/// The components that a script may stop: what it removes or restarts, and all that depends on it. Nothing if faults may
+/// stop others.
+pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
+    let wishes = || {
+        script.iter().flat_map(|line| match &line.request {
+            Request::Make(change) => change.wishes.iter(),
+            Request::Retry(_) | Request::Skip(_) | Request::DeclareLost(_) => [].iter(),
+        })
+    };
+    let mut clients: BTreeMap<&Name, BTreeSet<&Name>> = BTreeMap::new();
+    let mut kinds = BTreeMap::new();
+    let mut homes: BTreeMap<&Name, &Name> = BTreeMap::new();
+    let mut open: Vec<&Name> = Vec::new();
+    for wish in wishes() {
+        match wish {
+            Wish::AddComponent { component, kind, vm } => {
+                kinds.insert(component, kind);
+                homes.insert(component, vm);
+            }
+            Wish::RemoveComponent { component } | Wish::RestartComponent { component } => open.push(component),
+            Wish::RemoveBinding(wire) => open.push(&wire.client),
+            Wish::AddVm { .. } | Wish::RemoveVm { .. } | Wish::SetNeed { .. } | Wish::AddBinding(_) => {}
+        }
+    }
+    for wish in wishes() {
+        match wish {
+            Wish::AddBinding(wire) => {
+                let need = kinds.get(&wire.client).and_then(|kind| kind.imports.get(&wire.import)).map(|it| it.need);
+                if !matches!(need, Some(Need::Weak(_))) {
+                    clients.entry(&wire.provider).or_default().insert(&wire.client);
+                }
+            }
+            Wish::RemoveVm { vm } => open.extend(homes.iter().filter(|(_, home)| **home == vm).map(|(it, _)| *it)),
+            _ => {}
+        }
+    }
+    let mut found = BTreeSet::new();
+    while let Some(name) = open.pop() {
+        if found.insert(name.clone()) {
+            open.extend(clients.get(name).into_iter().flatten());
+        }
+    }
+    found
+}
+
+/// What one part shows by itself. `may_stop`: the components that may be stopped, if that is known.
+pub fn of_part(part: &Part, may_stop: Option<&BTreeSet<Name>>) -> Option<Breach> {
+    let breach =
+        |violation: &invariant::Violation| Breach { property: violation.property(), detail: violation.to_string() };
+    match part {
+        Part::Agent(agent) => invariant::of_agent(agent).first().map(breach),
+        Part::Manager(manager) => invariant::of_manager(manager).as_ref().map(breach),
+        Part::Host(host) => {
+            let scandal = host.scandal.clone().map(|detail| Breach { property: ONCE, detail });
+            let stops = host.tasks.values().filter(|task| task.work == Work::Stop);
+            let mut needless = stops.filter(|task| may_stop.is_some_and(|names| !names.contains(&task.name)));
+            let needless =
+                needless.next().map(|task| Breach { property: MINIMAL, detail: format!("{} is stopped", task.name) });
+            scandal.or(needless)
+        }
+        Part::Nothing | Part::Operator(_) | Part::Cloud(_) | Part::Halted | Part::Queue(_) => None,
+    }
+}
+
+/// What should be seen at least once in any exploration worth the name.
+pub const SOMETIMES: [&str; 3] = ["a component is started", "a loan is lent", "a loan is recalled"];
+
+/// Which of [`SOMETIMES`] a part shows.
+pub fn sights(part: &Part) -> Vec<&'static str> {
+    let Part::Agent(agent) = part else { return Vec::new() };
+    let components = || agent.components().values();
+    let loan =
+        |state: fn(LoanState) -> bool| components().any(|it| it.loans().iter().any(|(_, loan)| state(loan.state())));
+    let seen = [
+        components().any(|component| component.state() == ComponentState::Started),
+        loan(|state| state == LoanState::Lent),
+        loan(|state| matches!(state, LoanState::Recalled { .. })),
+    ];
+    SOMETIMES.into_iter().zip(seen).filter(|(_, seen)| *seen).map(|(name, _)| name).collect()
+}
+
+/// What an agent's books show to others.
+pub fn view(part: &Part) -> Option<View> {
+    if let Part::Agent(agent) = part { Some(invariant::view(agent)) } else { None }
+}
+
+/// A2 between a client and one provider's VM.
+pub fn between(client: &View, provider: &View) -> Option<Breach> {
+    let here = |held: &&(protocol::BindingId, protocol::VmId, protocol::ComponentId)| Some(held.1) == provider.vm;
+    let broken = client.held.iter().filter(here).find(|(binding, _, _)| provider.lent.binary_search(binding).is_err());
+    broken.map(|(binding, vm, component)| Breach {
+        property: ALL[1].1,
+        detail: format!("{component} is running and holds {binding} of {vm}, whose provider is not started"),
+    })
+}
+
+/// Everything that must hold of a world at any time.
+pub fn of_world(world: &World, may_stop: Option<&BTreeSet<Name>>) -> Option<Breach> {
+    let alone = world.parts().values().find_map(|part| of_part(part, may_stop));
+    alone.or_else(|| {
+        let views: Vec<View> = world.parts().values().filter_map(|part| view(part)).collect();
+        let pairs = views.iter().flat_map(|client| views.iter().map(move |provider| (client, provider)));
+        pairs.into_iter().find_map(|(client, provider)| between(client, provider))
+    })
+}
+
+/// Everything that must hold of a world in which nothing can happen any more.
+pub fn at_end(world: &World) -> Option<Breach> {
+    let rests = |detail: String| Some(Breach { property: RESTS, detail });
+    let asked = world.operator().asked;
+    if asked < world.operator().script.len() {
+        return rests(format!("the operator waits for ever to make request {}", asked + 1));
+    }
+    for agent in world.agents() {
+        if let Some(component) = agent.parked().keys().next() {
+            return rests(format!("{} still has notices parked for {component}", agent.id()));
+        }
+    }
+    // What failed for good waits for a person; so may what depends on it.
+    let failed = world.agents().flat_map(|agent| agent.components().values());
+    if failed.into_iter().any(|component| matches!(component.state(), ComponentState::Failed(_))) {
+        return None;
+    }
+    if let Some(change) = world.manager().changes().next() {
+        return rests(format!("{} never ends, waiting for {:?}", change.change, change.waiting));
+    }
+    as_predicted(world)
+}
+
+/// Whether the manager's prediction, its knowledge and the agents' books agree.
+fn as_predicted(world: &World) -> Option<Breach> {
+    let predicted = |detail: String| Some(Breach { property: PREDICTED, detail });
+    let book = world.manager().book();
+    for entry in book.components() {
+        let vm = book.vm_of(entry);
+        let (Some(id), Some(vm)) = (entry.id, vm.id) else { continue };
+        let Some(agent) = world.agent(vm) else { continue };
+        let Some(component) = agent.components().get(&id) else {
+            return predicted(format!("{} is in the book but not on its VM", entry.name));
+        };
+        if entry.expected != (component.state() == ComponentState::Started) {
+            let expected = if entry.expected { "started" } else { "stopped" };
+            return predicted(format!("{} is {}, not {expected}", entry.name, component.state()));
+        }
+        if entry.condition.map(|condition| condition.state) != Some(component.state()) {
+            return predicted(format!("the manager has not heard that {} is {}", entry.name, component.state()));
+        }
+    }
+    for agent in world.agents() {
+        let known = |id| book.component_by_id(id).is_some();
+        if let Some((_, stray)) = agent.components().iter().find(|(id, _)| !known(**id)) {
+            return predicted(format!("{} is on {} but not in the book", stray.name(), agent.id()));
+        }
+        let heard = book.vm_by_id(agent.id()).map(|vm| vm.state);
+        if heard.is_some_and(|heard| heard != agent.state()) {
+            return predicted(format!("the manager has not heard that {} is {:?}", agent.id(), agent.state()));
+        }
+    }
+    None
+}
+
+/// The end as an operator would describe it: what is in which state and what it holds. Numbers are left out, because they
+/// may depend on timing.
+pub type End = BTreeMap<Name, (ComponentState, BTreeSet<(Name, Name, HoldingState)>)>;
+
+/// Describes the end of a world.
+pub fn end_of(world: &World) -> Arc<End> {
+    let book = world.manager().book();
+    let components = world.agents().flat_map(|agent| agent.components().values());
+    let described = components.map(|component| {
+        let held = component.holdings().iter().filter_map(|(binding, holding)| {
+            let wire = book.wire_by_id(binding)?;
+            Some((holding.import().clone(), wire.provider, holding.state()))
+        });
+        (component.name().clone(), (component.state(), held.collect()))
+    });
+    Arc::new(described.collect())
+}
