@@ -6,9 +6,12 @@
 //! This crate does no I/O and knows no network. Read next: [`world`], then [`property`].
 
 pub mod action;
+pub mod run;
+pub mod scenario;
 pub mod surroundings;
 pub mod world;
 
 pub use action::Action;
+pub use scenario::Scenario;
 pub use surroundings::{Faults, Line};
 pub use world::World;
