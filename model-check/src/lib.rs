@@ -8,9 +8,12 @@
 pub mod action;
 pub mod explore;
 pub mod property;
+pub mod run;
+pub mod scenario;
 pub mod surroundings;
 pub mod world;
 
 pub use action::Action;
+pub use scenario::Scenario;
 pub use surroundings::{Faults, Line};
 pub use world::World;

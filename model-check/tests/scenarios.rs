@@ -1,0 +1,129 @@
+//! Every scenario file: run the plain way and in many random orders, with the expected end and all invariants.
+//!
+//! The explorer looks at every order; this test says quickly, and with few words, that a story holds at all.
+
+use model_check::{Scenario, World, scenario::shapes, world::Event};
+use protocol::invariant;
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// How many random orders of each story are tried.
+const ORDERS: u64 = 300;
+
+/// Stories that the protocol does not keep to yet, and what is wrong. One that has come right is taken off the list.
+const NOT_YET_RIGHT: [(&str, &str); 2] = [
+    // The up phase counts as done before the client holds the new loan, and then the old one is taken away.
+    ("strategy-make-before-break", "a is stopped, and must never be"),
+    // A start that was to be followed by a restart fails: it still waits to be stopped, and is never started again.
+    ("failure-a-restart-meets-a-failing-start", "b is stopped, not started"),
+];
+
+#[test]
+fn every_scenario_file_ends_as_it_says() {
+    let mut complaints = Vec::new();
+    for scenario in all() {
+        let known = NOT_YET_RIGHT.iter().find(|(name, _)| *name == scenario.name);
+        match (check(&scenario), known) {
+            (Some(complaint), Some((_, wrong))) if complaint.contains(wrong) => {}
+            (None, Some(_)) => complaints.push(format!("{} has come right: take it off the list", scenario.name)),
+            (found, _) => complaints.extend(found),
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
+}
+
+#[test]
+fn every_shape_ends_as_predicted() {
+    use shapes::Course;
+    for course in [Course::Up, Course::UpDown, Course::UpDownUp] {
+        for n in 1..6 {
+            for scenario in [shapes::chain(n, course), shapes::star(n, course), shapes::fan(n, course)] {
+                assert_eq!(check(&scenario), None);
+            }
+        }
+        for n in 3..6 {
+            assert_eq!(check(&shapes::diamond(n, course)), None);
+        }
+        assert_eq!(check(&shapes::running_example(course)), None);
+    }
+}
+
+#[test]
+fn every_scenario_file_reads_back_as_it_was_written() {
+    for scenario in all() {
+        let text = scenario.to_string();
+        let again = Scenario::parse(&scenario.name, &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(again, scenario, "{text}");
+    }
+}
+
+#[test]
+fn every_row_of_the_catalogue_has_its_scenario() {
+    let rows = (1..=35).filter(|row| ![5, 19].contains(row)).map(|row| format!("r{row}-")).chain(["d1-".into()]);
+    let names: Vec<String> = all().into_iter().map(|scenario| scenario.name).collect();
+    let missing: Vec<String> = rows.filter(|row| !names.iter().any(|name| name.starts_with(row.as_str()))).collect();
+    assert!(missing.is_empty(), "no scenario for {missing:?}");
+}
+
+fn all() -> Vec<Scenario> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let entries = fs::read_dir(folder).expect("the scenarios are beside this test");
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let read = |path: &PathBuf| {
+        let text = fs::read_to_string(path).expect("a scenario is a readable text");
+        Scenario::parse(&path.to_string_lossy(), &text).unwrap_or_else(|error| panic!("{error}"))
+    };
+    paths.iter().map(read).collect()
+}
+
+/// The first thing that goes wrong with a story, in any of the orders tried.
+fn check(scenario: &Scenario) -> Option<String> {
+    assert_eq!(scenario.lines.len(), scenario.expected.answers.len());
+    (0..=ORDERS).find_map(|seed| {
+        let (events, complaint) = run(scenario, seed);
+        let trace: Vec<String> = events.iter().map(|event| event.action.to_string()).collect();
+        complaint.map(|complaint| format!("{}, order {seed}: {complaint}\n  {}", scenario.name, trace.join("\n  ")))
+    })
+}
+
+/// Runs a story in the order that a seed stands for; 0 is the plain order.
+fn run(scenario: &Scenario, seed: u64) -> (Vec<Event>, Option<String>) {
+    let mut world = scenario.world();
+    let mut random = seed;
+    let mut events = Vec::new();
+    loop {
+        let actions = world.actions();
+        if actions.is_empty() {
+            let complaints = scenario.expected.objections_at_end(&world);
+            return (events, (!complaints.is_empty()).then(|| complaints.join("; ")));
+        }
+        let choice = if seed == 0 { 0 } else { draw(&mut random, actions.len()) };
+        let event = world.apply(actions[choice]);
+        let complaint = scenario.expected.objection(&world, &event).or_else(|| violation(&world));
+        events.push(event);
+        if complaint.is_some() {
+            return (events, complaint);
+        }
+    }
+}
+
+/// One of so many, by a small generator that means the same for ever.
+fn draw(random: &mut u64, many: usize) -> usize {
+    *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    let drawn = (*random >> 33) % u64::try_from(many).expect("a list is not that long");
+    usize::try_from(drawn).expect("it is less than the length of a list")
+}
+
+/// The first invariant that does not hold.
+fn violation(world: &World) -> Option<String> {
+    let of_one = world.agents().flat_map(invariant::of_agent).next().map(|violation| violation.to_string());
+    let views: BTreeMap<_, _> = world.agents().map(|agent| (agent.id(), invariant::view(agent))).collect();
+    let between = views.values().find_map(|view| invariant::between_agents(view, |vm| views.get(&vm)));
+    let between =
+        between.map(|(binding, component)| format!("{component} uses {binding}, and nobody stands behind it"));
+    of_one.or(between).or_else(|| invariant::of_manager(world.manager()).map(|violation| violation.to_string()))
+}
