@@ -16,10 +16,10 @@ const BYTES_PER_BYTE_MAX: usize = 128;
 
 #[test]
 fn no_bytes_cause_a_panic_or_take_memory_beyond_the_limit() {
-    proptest!(ProptestConfig::with_cases(4_000), |(bytes in collection::vec(any::<u8>(), 0..64))| check_memory(&bytes));
-    proptest!(ProptestConfig::with_cases(4_000), |(bytes in plausible())| check_memory(&bytes));
+    proptest!(any::cases(4_000), |(bytes in collection::vec(any::<u8>(), 0..64))| check_memory(&bytes));
+    proptest!(any::cases(4_000), |(bytes in plausible())| check_memory(&bytes));
     // Messages that were whole once and had one byte changed on the way.
-    proptest!(ProptestConfig::with_cases(2_000), |(
+    proptest!(any::cases(2_000), |(
         input in any::manager_input(), place in any::<proptest::sample::Index>(), byte in any::<u8>(),
     )| {
         let mut bytes = wire::encode(&input).expect("small messages can be encoded");

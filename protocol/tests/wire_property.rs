@@ -9,7 +9,7 @@ use std::fmt::Debug;
 
 #[test]
 fn every_message_comes_back_as_it_was() {
-    proptest!(ProptestConfig::with_cases(500), |(
+    proptest!(any::cases(500), |(
         order in any::order(),
         report in any::report(),
         notice in any::notice(),

@@ -10,9 +10,19 @@ use protocol::{
 };
 use std::sync::Arc;
 
+/// That many cases, and no files written beside the tests: a failure prints its smallest case.
+pub(crate) fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 /// A small number; sometimes one that needs all its bytes.
 pub(crate) fn number() -> impl Strategy<Value = u64> {
     prop_oneof![12 => 1..=12_u64, 1 => any::<u64>()]
+}
+
+/// The name of an import or export; mostly the same, so that ports fit.
+fn port() -> impl Strategy<Value = Name> {
+    prop_oneof![6 => Just("sql"), 1 => Just("http")].prop_map(|text| Name::new(text).unwrap())
 }
 
 pub(crate) fn name() -> impl Strategy<Value = Name> {
@@ -47,7 +57,7 @@ pub(crate) fn operation() -> impl Strategy<Value = Operation> {
 }
 
 pub(crate) fn kind() -> impl Strategy<Value = Arc<Kind>> {
-    let import = (name(), need()).prop_map(|(export, need)| Import { export, need });
+    let import = (port(), need()).prop_map(|(export, need)| Import { export, need });
     let export = (collection::vec(name(), 0..3), option::of(0..3_u32))
         .prop_map(|(values, capacity)| Export { values, capacity });
     let patience = (0..3_u32, 0..1_000_u64, 0..4_u32).prop_map(|(retries, pause_ms_first, factor)| Patience {
@@ -56,8 +66,8 @@ pub(crate) fn kind() -> impl Strategy<Value = Arc<Kind>> {
         factor,
     });
     (
-        collection::btree_map(name(), import, 0..3),
-        collection::btree_map(name(), export, 0..3),
+        collection::btree_map(port(), import, 0..3),
+        collection::btree_map(port(), export, 0..3),
         any::<(bool, bool, bool)>(),
         collection::btree_map(operation(), patience, 0..3),
         collection::vec(any::<u8>(), 0..4),
@@ -80,7 +90,7 @@ pub(crate) fn vm() -> impl Strategy<Value = VmId> {
 }
 
 pub(crate) fn instruction() -> impl Strategy<Value = Instruction> {
-    let added = (component(), name(), component(), vm(), name(), any::<bool>(), ticket()).prop_map(
+    let added = (component(), port(), component(), vm(), port(), any::<bool>(), ticket()).prop_map(
         |(provider, export, client, client_vm, import, value, ticket)| Instruction::AddBinding {
             provider,
             export,
@@ -97,7 +107,7 @@ pub(crate) fn instruction() -> impl Strategy<Value = Instruction> {
         1 => component().prop_map(|component| Instruction::RestartComponent { component }),
         1 => component().prop_map(|component| Instruction::RetryComponent { component }),
         1 => component().prop_map(|component| Instruction::SkipComponent { component }),
-        1 => (component(), name(), 0..4_u32)
+        1 => (component(), port(), 0..4_u32)
             .prop_map(|(component, import, number)| Instruction::SetNeed { component, import, number }),
         3 => added,
         1 => binding().prop_map(|binding| Instruction::RemoveBinding { binding }),
@@ -112,7 +122,7 @@ pub(crate) fn order() -> impl Strategy<Value = Order> {
 
 pub(crate) fn notice() -> impl Strategy<Value = Notice> {
     prop_oneof![
-        (binding(), component(), name(), values(), ticket()).prop_map(|(binding, client, import, values, ticket)| {
+        (binding(), component(), port(), values(), ticket()).prop_map(|(binding, client, import, values, ticket)| {
             Notice::Bind { binding, client, import, values, ticket }
         }),
         binding().prop_map(|binding| Notice::Started { binding }),
@@ -181,7 +191,7 @@ pub(crate) fn report() -> impl Strategy<Value = Report> {
 }
 
 fn wire() -> impl Strategy<Value = Wire> {
-    (name(), name(), name(), name()).prop_map(|(client, import, provider, export)| Wire {
+    (name(), port(), name(), port()).prop_map(|(client, import, provider, export)| Wire {
         client,
         import,
         provider,
@@ -196,7 +206,7 @@ pub(crate) fn wish() -> impl Strategy<Value = Wish> {
         (name(), name(), kind()).prop_map(|(component, vm, kind)| Wish::AddComponent { component, vm, kind }),
         name().prop_map(|component| Wish::RemoveComponent { component }),
         name().prop_map(|component| Wish::RestartComponent { component }),
-        (name(), name(), 0..4_u32).prop_map(|(component, import, number)| Wish::SetNeed { component, import, number }),
+        (name(), port(), 0..4_u32).prop_map(|(component, import, number)| Wish::SetNeed { component, import, number }),
         wire().prop_map(Wish::AddBinding),
         wire().prop_map(Wish::RemoveBinding),
     ]
