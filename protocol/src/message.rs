@@ -139,8 +139,8 @@ pub struct Condition {
     pub state: ComponentState,
     /// The latest order to add or restart it that the present run fulfils.
     pub since: OrderNumber,
-    /// Whether each weak import has its number of loans and every raised need is in force.
-    pub complete: bool,
+    /// How many loans and values a started component holds; nothing is counted otherwise.
+    pub held: u32,
 }
 
 /// The state of a VM as a whole.

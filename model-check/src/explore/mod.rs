@@ -207,7 +207,6 @@ impl<'a> Search<'a> {
             self.record_end(walker, open);
         }
         if self.settings.ample
-            && walker.is_settled(&open.row)
             && let Some(quiet) = actions.iter().copied().find(|action| walker.is_quiet(&open.row, *action))
         {
             actions = vec![quiet];

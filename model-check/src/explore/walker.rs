@@ -61,6 +61,7 @@ impl Atlas {
 
 const OPERATOR: usize = 0;
 const MANAGER: usize = 1;
+const CLOUD: usize = 2;
 
 #[derive(Default)]
 struct Taken {
@@ -290,23 +291,24 @@ impl<'a> Walker<'a> {
         known.sights.get_or_insert_with(|| property::sights(&part))
     }
 
-    /// Whether a report or the making of a VM can be taken before all else, because nothing else can make a difference
-    /// to it: the operator has nothing more to ask for, at most one change runs, and the manager does not react to it.
+    /// Whether an action can be taken before all else, because nothing else can make a difference to it, nor it to anything
+    /// else: a VM that comes, or a report while nothing but reports can reach the manager; and the manager does not react.
     pub fn is_quiet(&mut self, row: &[u32], action: (Action, u32)) -> bool {
         let source = match action.0 {
-            Action::Report(_) => self.slot(world::source(action.0)) as usize,
-            Action::Cloud(_) => 2,
+            Action::Report(_) if self.is_settled(row) => self.slot(world::source(action.0)) as usize,
+            Action::Cloud(_) if !self.numbered => CLOUD,
             _ => return false,
         };
         let taken = self.take(row[source], action.0, action.1);
-        let creates = action.0.is_message() || taken.effects.len() == 1;
-        let Some((slot, input)) = taken.input.filter(|_| creates) else { return false };
+        // A VM that comes boots; one that goes halts two places, and whoever still writes to it does make a difference.
+        let comes = action.0.is_message() || taken.effects.len() == 1;
+        let Some((slot, input)) = taken.input.filter(|_| comes) else { return false };
         self.step(slot as usize, row[slot as usize], input).effects.is_empty()
     }
 
     /// Whether the operator has asked for everything or waits for all to come to rest, nothing that concerns the manager
     /// can go wrong any more, and at most one change runs.
-    pub fn is_settled(&mut self, row: &[u32]) -> bool {
+    fn is_settled(&mut self, row: &[u32]) -> bool {
         let operator = self.part(row[OPERATOR]);
         let Part::Operator(operator) = &*operator else { return false };
         let done = operator.next().is_none_or(|line| line.patient) && operator.lost.is_empty();

@@ -59,6 +59,7 @@
 //! A word in quotes is always a name. This module reads ([`Scenario::parse`]), writes ([`std::fmt::Display`]), makes
 //! scenarios of any size ([`shapes`]), and says whether a run agrees with what was expected ([`Expected`]).
 
+pub mod arbitrary;
 mod build;
 mod component;
 mod expected;

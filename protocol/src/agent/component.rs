@@ -194,8 +194,8 @@ impl Component {
 
     /// How it is, for the manager.
     pub(super) fn condition(&self) -> Condition {
-        let complete = self.state == ComponentState::Started && self.holdings.are_complete();
-        Condition { state: self.state, since: self.since, complete }
+        let held = if self.state == ComponentState::Started { self.holdings.held() } else { 0 };
+        Condition { state: self.state, since: self.since, held }
     }
 
     /// The values of one of its exports, as a client is to see them.

@@ -129,9 +129,9 @@ impl Holdings {
         self.imports.values().all(ImportState::is_enough)
     }
 
-    /// Whether each weak import has its number too, and every raised need is in force.
-    pub(super) fn are_complete(&self) -> bool {
-        self.imports.values().all(|import| import.raise.is_none() && import.held >= import.need.number())
+    /// How many are held and not recalled, over all imports.
+    pub(super) fn held(&self) -> u32 {
+        self.imports.values().map(|import| import.held).sum()
     }
 
     /// The recalled holdings.

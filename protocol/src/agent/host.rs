@@ -70,7 +70,9 @@ impl Turn<'_> {
         component.let_go.clear();
         let pause = component.kind.patience(operation).pause_ms(component.failures);
         if operation == Operation::Start {
-            // A start that failed has left nothing running: recalled loans can go home during the pause.
+            // A start that failed has left nothing running: recalled loans can go home during the pause, and there is
+            // nothing left to stop for a restart.
+            component.restarting = false;
             self.put(id, ComponentState::Stopped);
         }
         self.pause_or_give_up(id, operation, pause, detail);

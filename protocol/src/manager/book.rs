@@ -107,9 +107,9 @@ impl ComponentEntry {
         self.id.is_some() && !self.left
     }
 
-    /// Whether each weak import is expected to have its number, and each raised need to be in force.
-    pub(super) fn is_expected_complete(&self) -> bool {
-        self.imports.values().all(|import| import.ready >= import.wanted())
+    /// How many loans and values it is expected to hold.
+    pub(super) fn expected_held(&self) -> u32 {
+        self.imports.values().map(|import| import.ready).sum()
     }
 
     /// Counts a client of an export in or out.
@@ -252,14 +252,14 @@ impl Book {
         }
     }
 
-    /// Strikes a component out, with its bindings; says which components had bindings to it.
-    pub(super) fn strike_component(&mut self, entry: Entry) -> BTreeSet<Entry> {
-        let Some(component) = self.components.get(&entry) else { return BTreeSet::new() };
+    /// Strikes a component out, with its bindings; says which components had bindings to it, and which bindings.
+    pub(super) fn strike_component(&mut self, entry: Entry) -> (BTreeSet<Entry>, Vec<Entry>) {
+        let Some(component) = self.components.get(&entry) else { return Default::default() };
         let bindings: Vec<Entry> = component.borrows().chain(component.lends.iter().copied()).collect();
         let mut clients = BTreeSet::new();
-        for binding in bindings {
-            clients.insert(self.bindings[&binding].client);
-            self.strike_binding(binding);
+        for binding in &bindings {
+            clients.insert(self.bindings[binding].client);
+            self.strike_binding(*binding);
         }
         clients.remove(&entry);
         let component = self.components.remove(&entry).expect("it was just looked up");
@@ -272,7 +272,7 @@ impl Book {
         if let Some(vm) = self.vms.get_mut(&component.vm) {
             vm.components.remove(&entry);
         }
-        clients
+        (clients, bindings)
     }
 
     /// Strikes a VM out; its components are gone already.

@@ -121,7 +121,7 @@ impl Book {
         if component.expected {
             condition.state == ComponentState::Started
                 && condition.since >= component.renewed
-                && condition.complete == component.is_expected_complete()
+                && condition.held == component.expected_held()
         } else {
             !condition.state.is_running()
         }
@@ -297,8 +297,7 @@ impl Turn<'_> {
             }
             Deed::RemoveComponent(entry) => {
                 let id = self.manager.book.components.get(&entry)?.id?;
-                let number = self.order_component(posting, entry, Instruction::RemoveComponent { component: id })?;
-                let _ = number;
+                self.order_component(posting, entry, Instruction::RemoveComponent { component: id })?;
                 let component = self.book().components.get_mut(&entry)?;
                 component.left = true;
                 let lends: Vec<Entry> = component.lends.iter().copied().collect();
@@ -404,11 +403,9 @@ impl Turn<'_> {
         let (id, components, neighbours) = (vm.id, vm.components.clone(), vm.neighbours.clone());
         let mut posting = Posting::new(PhaseKind::Forget);
         for component in components {
-            posting.suspects.extend(self.book().strike_component(component));
-            self.struck(component);
+            posting.suspects.extend(self.strike(component));
         }
         self.struck(entry);
-        posting.phase.watched.extend(posting.suspects.iter().copied());
         if let Some(id) = id {
             self.tell(News::VmLost(id));
             for neighbour in neighbours {
@@ -419,6 +416,14 @@ impl Turn<'_> {
         }
         let phase = self.finish_posting(posting);
         Running { ahead: VecDeque::new(), phase: Some(phase), touches: BTreeSet::new() }
+    }
+
+    /// A component is gone for good, with its bindings; says which components had bindings to it.
+    pub(super) fn strike(&mut self, component: Entry) -> BTreeSet<Entry> {
+        let (clients, bindings) = self.book().strike_component(component);
+        self.struck(component);
+        bindings.into_iter().for_each(|binding| self.struck(binding));
+        clients
     }
 
     /// Something is gone for good: no phase waits for it any more.
@@ -461,17 +466,17 @@ impl Turn<'_> {
         }
     }
 
-    /// A component holds what its raised needs ask for: from now on it must.
+    /// A component that holds all it is expected to hold has its raised needs in force, where that is enough for them.
     pub(super) fn raise_in_force(&mut self, entry: Entry) {
         let Some(component) = self.book().components.get_mut(&entry) else { return };
-        if component.condition.is_some_and(|condition| condition.complete) {
+        if component.condition.is_some_and(|condition| condition.held == component.expected_held()) {
             for import in component.imports.values_mut() {
-                if let Some((number, _)) = import.raise.take() {
+                if let Some((number, _)) = import.raise.take_if(|(number, _)| *number <= import.ready) {
                     import.need = import.need.with_number(number);
                 }
             }
-            let changed = self.book().predict(BTreeSet::from([entry]));
-            self.touched.extend(changed);
+            let touched = self.book().predict(BTreeSet::from([entry]));
+            self.touched.extend(touched);
         }
     }
 }

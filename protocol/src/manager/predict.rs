@@ -8,11 +8,13 @@ use crate::Need;
 use std::collections::BTreeSet;
 
 impl Book {
-    /// Looks again at these components and at all that follows from them; returns those whose expectation changed.
+    /// Looks again at these components and at all that follows from them; returns all that it looked at, because what
+    /// they are expected to hold may have changed even where they are up or down as before.
     pub(super) fn predict(&mut self, mut suspects: BTreeSet<Entry>) -> BTreeSet<Entry> {
-        let mut changed = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         while let Some(entry) = suspects.pop_first() {
             let Some(component) = self.components.get(&entry) else { continue };
+            seen.insert(entry);
             let enough = component.imports.values().all(|import| match import.need {
                 Need::Strong(number) | Need::Value(number) => import.ready >= number,
                 Need::Weak(_) => true,
@@ -21,14 +23,13 @@ impl Book {
             if expected == component.expected {
                 continue;
             }
-            changed.insert(entry);
             let lends: Vec<Entry> = component.lends.iter().copied().collect();
             self.components.get_mut(&entry).expect("it was just looked up").expected = expected;
             for binding in lends {
                 suspects.extend(self.recount(binding));
             }
         }
-        changed
+        seen
     }
 
     /// Looks again at whether a client counts on a binding; returns the client if that has changed.

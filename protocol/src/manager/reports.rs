@@ -27,12 +27,9 @@ impl Turn<'_> {
             }
             Fact::ComponentGone { component } => {
                 let Some(entry) = self.component_on(vm, component) else { return };
-                let mut suspects = self.book().strike_component(entry);
-                suspects.remove(&entry);
-                self.struck(entry);
-                let changed = self.book().predict(suspects.clone());
-                self.touched.extend(suspects);
-                self.touched.extend(changed);
+                let suspects = self.strike(entry);
+                let touched = self.book().predict(suspects);
+                self.touched.extend(touched);
                 self.tell(News::ComponentGone(component));
                 self.vacated(vm);
             }
@@ -41,9 +38,8 @@ impl Turn<'_> {
                     let client = self.manager.book.bindings[&entry].client;
                     self.book().strike_binding(entry);
                     self.struck(entry);
-                    let changed = self.book().predict(BTreeSet::from([client]));
-                    self.touched.extend(changed);
-                    self.touched.insert(client);
+                    let touched = self.book().predict(BTreeSet::from([client]));
+                    self.touched.extend(touched);
                 }
             }
             Fact::VmIs { state } => {

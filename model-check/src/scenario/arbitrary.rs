@@ -1,0 +1,171 @@
+//! Random small applications with random scripts, small enough to be explored to the last state.
+
+use super::Scenario;
+use crate::{Faults, Line};
+use protocol::{
+    Change, Export, Import, Kind, Name, Need, Strategy, Wire, Wish,
+    manager::Request,
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// Makes a scenario. `below(n)` draws a number below `n`; the same draws make the same scenario.
+///
+/// Two to four components on two or three VMs, wired strongly downwards and weakly or by value anywhere; then one to
+/// three requests, each at any time: additions, removals, bindings, restarts. Some may lose a VM.
+pub fn scenario(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
+    let mut draft = Draft { below: &mut below, components: Vec::new(), wires: BTreeSet::new(), vms: 0, extra: 0 };
+    let lose = draft.chance(8);
+    draft.vms = 2 + u64::from(!lose && draft.chance(4));
+    // What comes while everything is still being set up has the most interleavings: then there is little of it.
+    let early = draft.chance(3);
+    let components = 2 + if early { 0 } else { draft.draw(if lose { 2 } else { 3 }) };
+    let mut wishes: Vec<Wish> = (0..draft.vms).map(|vm| Wish::AddVm { vm: vm_name(vm) }).collect();
+    for place in 0..components {
+        wishes.push(draft.add_component(place));
+    }
+    for place in 0..components {
+        wishes.extend(draft.wire(place));
+    }
+    let mut lines = vec![Line { request: make(wishes), patient: true }];
+    let changes = 1 + draft.draw(if early || lose { 1 } else { 3 });
+    for place in 0..changes {
+        let wishes = draft.change();
+        lines.push(Line { request: make(wishes), patient: place == 0 && !early });
+    }
+    let faults = Faults { losses: u32::from(lose), ..Faults::default() };
+    Scenario { name, lines: lines.into(), faults, ..Scenario::default() }
+}
+
+struct Draft<'b> {
+    below: &'b mut dyn FnMut(u64) -> u64,
+    /// The components there are, with their place in the order of strong imports.
+    components: Vec<(Name, u64)>,
+    wires: BTreeSet<Wire>,
+    vms: u64,
+    extra: u64,
+}
+
+impl Draft<'_> {
+    fn draw(&mut self, n: u64) -> u64 {
+        (self.below)(n)
+    }
+
+    /// True one time in so many.
+    fn chance(&mut self, one_in: u64) -> bool {
+        self.draw(one_in) == 0
+    }
+
+    fn add_component(&mut self, place: u64) -> Wish {
+        let component = name(&format!("c{place}{}", "'".repeat(usize::from(self.extra > 0))));
+        let vm = vm_name(self.draw(self.vms));
+        let mut kind = Kind::default();
+        let strong = 1 + u32::from(self.chance(4));
+        let weak = u32::from(self.chance(3));
+        for (import, need) in [("s", Need::Strong(strong)), ("w", Need::Weak(weak)), ("v", Need::Value(1))] {
+            // Without a strong or value import it can start by itself.
+            if need.is_strong() && !self.chance(3) || !need.is_strong() && self.chance(3) {
+                kind.imports.insert(name(import), Import { export: name("e"), need });
+            }
+        }
+        let values = if self.chance(6) { vec![name("port")] } else { Vec::new() };
+        kind.exports.insert(name("e"), Export { values, capacity: None });
+        kind.prepares = self.chance(6);
+        kind.rebinds = self.chance(4);
+        kind.purges = self.chance(8);
+        self.components.push((component.clone(), place));
+        self.kinds_note(&component, &kind);
+        Wish::AddComponent { component, vm, kind: Arc::new(kind) }
+    }
+
+    /// Remembers which imports a component has by a wire to itself, which no change ever asks for.
+    fn kinds_note(&mut self, component: &Name, kind: &Kind) {
+        for import in kind.imports.keys() {
+            self.wires.insert(wire(component, import, component));
+        }
+    }
+
+    fn imports(&self, component: &Name) -> Vec<Name> {
+        let own = self.wires.iter().filter(|wire| wire.client == *component && wire.provider == *component);
+        own.map(|wire| wire.import.clone()).collect()
+    }
+
+    /// Binds each import of the component at this place to one or two others.
+    fn wire(&mut self, place: u64) -> Vec<Wish> {
+        let Some((client, _)) = self.components.iter().find(|(_, at)| *at == place).cloned() else { return Vec::new() };
+        let mut wishes = Vec::new();
+        for import in self.imports(&client) {
+            for _ in 0..1 + self.draw(2) {
+                wishes.extend(self.bind(&client, place, &import));
+            }
+        }
+        wishes
+    }
+
+    fn bind(&mut self, client: &Name, place: u64, import: &Name) -> Option<Wish> {
+        let downwards = import.as_str() == "s";
+        let fits = |(name, at): &&(Name, u64)| name != client && (!downwards || *at > place);
+        let providers: Vec<Name> = self.components.iter().filter(fits).map(|(name, _)| name.clone()).collect();
+        let count = u64::try_from(providers.len()).unwrap_or(0);
+        let provider = providers.get(usize::try_from(self.draw(count.max(1))).unwrap_or(0))?;
+        let wire = wire(client, import, provider);
+        self.wires.insert(wire.clone()).then_some(Wish::AddBinding(wire))
+    }
+
+    /// One request: something that is possible now.
+    fn change(&mut self) -> Vec<Wish> {
+        let count = u64::try_from(self.components.len()).unwrap_or(0);
+        if count == 0 {
+            return Vec::new();
+        }
+        let chosen = usize::try_from(self.draw(count)).unwrap_or(0);
+        let (component, place) = self.components[chosen].clone();
+        match self.draw(6) {
+            0 | 1 => {
+                self.components.remove(chosen);
+                self.wires.retain(|wire| wire.client != component && wire.provider != component);
+                vec![Wish::RemoveComponent { component }]
+            }
+            2 => vec![Wish::RestartComponent { component }],
+            3 => {
+                let bound = |wire: &&Wire| wire.client == component && wire.provider != component;
+                let Some(wire) = self.wires.iter().find(bound).cloned() else { return Vec::new() };
+                self.wires.remove(&wire);
+                vec![Wish::RemoveBinding(wire)]
+            }
+            4 => {
+                let imports = self.imports(&component);
+                imports.iter().filter_map(|import| self.bind(&component, place, import)).collect()
+            }
+            _ => {
+                self.extra += 1;
+                let place = 10 + self.extra;
+                let mut wishes = vec![self.add_component(place)];
+                wishes.extend(self.wire(place));
+                let imports = self.imports(&component);
+                let bind = imports.iter().filter(|import| import.as_str() != "s" || place > 0);
+                let new = self.components.last().map(|(name, _)| name.clone());
+                for import in bind.cloned().collect::<Vec<_>>() {
+                    let wire = new.as_ref().map(|provider| wire(&component, &import, provider));
+                    wishes.extend(wire.filter(|wire| self.wires.insert(wire.clone())).map(Wish::AddBinding));
+                }
+                wishes
+            }
+        }
+    }
+}
+
+fn make(wishes: Vec<Wish>) -> Request {
+    Request::Make(Change { strategy: Strategy::Together, incomplete: true, wishes })
+}
+
+fn wire(client: &Name, import: &Name, provider: &Name) -> Wire {
+    Wire { client: client.clone(), import: import.clone(), provider: provider.clone(), export: name("e") }
+}
+
+fn vm_name(number: u64) -> Name {
+    name(&format!("v{number}"))
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("these are names")
+}
