@@ -45,6 +45,9 @@ pub const PREDICTED: &str = "the end is the predicted one";
 /// The end does not depend on timing.
 pub const ONE_END: &str = "the end is always the same";
 
+/// The story comes out as its scenario says.
+pub const AS_TOLD: &str = "the story comes out as it is told";
+
 /// Every property, with its word.
 pub const ALL: [(&str, &str); 10] = [
     ("always", "A1 a running component holds what it needs"),

@@ -15,6 +15,7 @@ mod walker;
 use crate::{
     action::Action,
     property::{self, Breach, End},
+    scenario::{Changes, Expected, Scenario},
     surroundings::{Faults, Line},
     world::{Event, World},
 };
@@ -84,7 +85,12 @@ pub struct Findings {
 
 /// Explores a script from an empty world.
 pub fn explore(script: &Arc<[Line]>, faults: Faults, settings: Settings) -> Findings {
-    Search::new(script, faults, settings).run()
+    Search::new(script, faults, None, settings).run()
+}
+
+/// Explores a scenario, and holds every path against what it says must come of it.
+pub fn explore_scenario(scenario: &Scenario, settings: Settings) -> Findings {
+    Search::new(&scenario.lines, scenario.faults, Some(&scenario.expected), settings).run()
 }
 
 /// Lets a list of actions happen, one after the other.
@@ -98,7 +104,10 @@ struct Search<'a> {
     script: &'a Arc<[Line]>,
     faults: Faults,
     settings: Settings,
+    expected: Option<&'a Expected>,
     may_stop: Option<BTreeSet<Name>>,
+    /// Components that must be stopped on some path, and have not been seen to.
+    unstopped: Mutex<BTreeSet<Name>>,
     atlas: Atlas,
     seen: Seen,
     breach: Mutex<Option<(Breach, u32)>>,
@@ -121,13 +130,16 @@ struct Harvest {
 }
 
 impl<'a> Search<'a> {
-    fn new(script: &'a Arc<[Line]>, faults: Faults, settings: Settings) -> Self {
+    fn new(script: &'a Arc<[Line]>, faults: Faults, expected: Option<&'a Expected>, settings: Settings) -> Self {
         let disrupted = faults.deaths > 0 || faults.losses > 0 || faults.failures > 0;
+        let unstopped = expected.map(|expected| expected.sometimes_stopped.clone()).unwrap_or_default();
         Self {
             script,
             faults,
             settings,
+            expected,
             may_stop: (!disrupted).then(|| property::may_stop(script)),
+            unstopped: Mutex::new(unstopped),
             atlas: Atlas::new(),
             seen: Seen::default(),
             breach: Mutex::new(None),
@@ -222,11 +234,40 @@ impl<'a> Search<'a> {
                 continue;
             }
             harvest.graph.discover(index, open.index, action.1);
+            if let Some(expected) = self.expected {
+                self.compare(expected, walker, (open, action), (&row, &changed), index);
+            }
             if let Some(breach) = walker.breach(&row, &changed) {
                 self.record(breach, index);
             }
             harvest.sometimes.extend(walker.sights(&row, &changed));
             harvest.next.push(Open { index, row: row.clone(), print });
+        }
+    }
+
+    /// Holds one event against what the scenario expects of it.
+    fn compare(
+        &self,
+        expected: &Expected,
+        walker: &mut Walker<'_>,
+        (before, action): (&Open, (Action, u32)),
+        (row, changed): (&Row, &[usize]),
+        index: u32,
+    ) {
+        for name in walker.stopping(row, changed) {
+            self.unstopped.lock().expect("no thread panics while it holds the names").remove(&name);
+            if expected.never_stopped.contains(&name) {
+                let detail = format!("{name} is stopped, and must never be");
+                self.record(Breach { property: property::AS_TOLD, detail }, index);
+            }
+        }
+        // Only the answer to a request needs the event itself.
+        if action.0 == Action::Ask {
+            let mut world = walker.world(&before.row);
+            let event = world.apply(action.0);
+            if let Some(detail) = expected.objection(&world, &event) {
+                self.record(Breach { property: property::AS_TOLD, detail }, index);
+            }
         }
     }
 
@@ -240,8 +281,13 @@ impl<'a> Search<'a> {
 
     fn record_end(&self, walker: &mut Walker<'_>, open: &Open) {
         let world = walker.world(&open.row);
-        if let Some(breach) = property::at_end(&world) {
+        let unfinished = self.expected.is_some_and(|expected| expected.changes != Changes::Done);
+        if let Some(breach) = property::at_end(&world).filter(|breach| breach.property != property::RESTS || !unfinished) {
             return self.record(breach, open.index);
+        }
+        let objections = self.expected.map(|expected| expected.objections_at_end(&world)).unwrap_or_default();
+        if let Some(detail) = objections.into_iter().next() {
+            return self.record(Breach { property: property::AS_TOLD, detail }, open.index);
         }
         let mut ends = self.ends.lock().expect("no thread panics while it holds the ends");
         ends.entry(property::end_of(&world)).or_insert((0, open.index)).0 += 1;
@@ -258,7 +304,12 @@ impl<'a> Search<'a> {
         let way = |index: u32, graph: &Graph| {
             graph.way(index).into_iter().map(|it| *self.atlas.actions.value(it).0).collect()
         };
-        let breach = self.found().map(|(breach, index)| (breach, way(index, &graph)));
+        let unstopped = self.unstopped.lock().expect("no thread panics while it holds the names").first().cloned();
+        let missing = unstopped.filter(|_| complete).map(|name| {
+            let detail = format!("{name} is stopped on no path, and should be on some");
+            (Breach { property: property::AS_TOLD, detail }, 0)
+        });
+        let breach = self.found().or(missing).map(|(breach, index)| (breach, way(index, &graph)));
         let bytes_per_state = (self.seen.bytes() + graph.bytes()) / states.max(1);
         let edges = graph.edges();
         let ends = self.ends.into_inner().expect("no thread panics while it holds the ends");

@@ -10,7 +10,7 @@ use crate::{
     property::{self, Breach},
     world::{self, Input, Item, Part, Place, World},
 };
-use protocol::{Name, VmId, invariant::View};
+use protocol::{Name, VmId, Work, invariant::View};
 use rustc_hash::FxHashMap;
 use std::{
     collections::BTreeSet,
@@ -283,6 +283,13 @@ impl<'a> Walker<'a> {
     pub fn sights(&mut self, row: &[u32], changed: &[usize]) -> Vec<&'static str> {
         let slots = changed.iter().map(|slot| row[*slot]).collect::<Vec<_>>();
         slots.into_iter().flat_map(|number| self.sights_of(number).to_vec()).collect()
+    }
+
+    /// The components that are asked to stop in these slots.
+    pub fn stopping(&mut self, row: &[u32], changed: &[usize]) -> Vec<Name> {
+        let hosts = changed.iter().map(|slot| self.part(row[*slot])).collect::<Vec<_>>();
+        let tasks = hosts.iter().filter_map(|part| if let Part::Host(host) = &**part { Some(host.tasks.values()) } else { None });
+        tasks.flatten().filter(|task| task.work == Work::Stop).map(|task| task.name.clone()).collect()
     }
 
     fn sights_of(&mut self, number: u32) -> &[&'static str] {
