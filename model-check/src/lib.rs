@@ -6,6 +6,7 @@
 //! This crate does no I/O and knows no network. Read next: [`world`], then [`property`].
 
 pub mod action;
+pub mod chart;
 pub mod run;
 pub mod scenario;
 pub mod surroundings;
