@@ -18,8 +18,10 @@ impl Chart {
     /// The chart in so many columns, or a few more if there are many lifelines.
     pub fn to_text(&self, columns: usize) -> String {
         let lanes = self.lifelines.len().max(1);
-        let lane = (columns.saturating_sub(LEFT) / lanes).clamp(LANE_COLUMNS.0, LANE_COLUMNS.1);
-        let mut page = Page { chart: self, lane, tracks: Tracks::new(self), lines: Vec::new() };
+        // The manager may have a track for every VM, and words beside them.
+        let first = LEFT + self.lifelines.len().min(12);
+        let lane = (columns.saturating_sub(first) / lanes).clamp(LANE_COLUMNS.0, LANE_COLUMNS.1);
+        let mut page = Page { chart: self, lane, first, tracks: Tracks::new(self), lines: Vec::new() };
         page.header();
         for (number, row) in self.rows.iter().enumerate() {
             page.row(number, row);
@@ -34,22 +36,28 @@ struct Page<'c> {
     chart: &'c Chart,
     /// Columns from one lifeline to the next.
     lane: usize,
+    /// Columns to the left of the first VM's lifeline, less one lane.
+    first: usize,
     tracks: Tracks,
     lines: Vec<Vec<char>>,
 }
 
 impl Page<'_> {
     fn column(&self, lifeline: usize) -> usize {
-        LEFT + lifeline * self.lane
+        if lifeline == 0 { LEFT } else { self.first + lifeline * self.lane }
     }
 
     fn track_column(&self, link: Link, track: Track) -> usize {
-        let (column, distance) = (self.column(link.0), track.distance.min(self.lane / 2));
-        if link.1 > link.0 { column + distance } else { column - distance }
+        let column = self.column(link.0);
+        if link.1 > link.0 {
+            column + track.distance.min((self.column(link.0 + 1) - column) / 2)
+        } else {
+            column - track.distance.min((column - self.column(link.0 - 1)) / 2)
+        }
     }
 
     fn header(&mut self) {
-        let width = LEFT + self.chart.lifelines.len() * self.lane;
+        let width = self.column(self.chart.lifelines.len());
         let mut lines = vec![vec![' '; width]; 3];
         for (place, lifeline) in self.chart.lifelines.iter().enumerate() {
             let name = shortened(&lifeline.name, self.lane - 5);
@@ -65,7 +73,7 @@ impl Page<'_> {
 
     /// A new line with lifelines and tracks in it. `number` is the row it belongs to.
     fn line(&mut self, number: usize) -> usize {
-        let width = LEFT + self.chart.lifelines.len() * self.lane;
+        let width = self.column(self.chart.lifelines.len());
         let mut line = vec![' '; width];
         for (place, lifeline) in self.chart.lifelines.iter().enumerate() {
             let alive = lifeline.born.is_none_or(|born| born < number) || place == 0;
@@ -136,7 +144,7 @@ impl Page<'_> {
         self.label(line, low, high, &arrow.label, rightward);
     }
 
-    /// Writes a label into an arrow: between two lifelines if it can, near its head.
+    /// Writes a label into an arrow, near its head: between two lifelines if it can, across them if it must.
     fn label(&mut self, line: usize, low: usize, high: usize, label: &str, rightward: bool) {
         let lifelines: Vec<usize> = (0..self.chart.lifelines.len()).map(|place| self.column(place)).collect();
         let mut gaps: Vec<(usize, usize)> = Vec::new();
@@ -151,8 +159,13 @@ impl Page<'_> {
         // One column at each end stays free for the head and for the line to be seen as one.
         let room = |(start, end): &(usize, usize)| end.saturating_sub(*start).saturating_sub(4);
         let length = label.chars().count();
-        let best = gaps.iter().find(|gap| room(gap) >= length).or_else(|| gaps.iter().max_by_key(|gap| room(gap)));
-        let Some(gap) = best.filter(|gap| room(gap) >= 3) else { return };
+        let near = if rightward {
+            (high.saturating_sub(length + 4).max(low), high + 1)
+        } else {
+            (low, (low + length + 5).min(high + 1))
+        };
+        let best = gaps.iter().find(|gap| room(gap) >= length).unwrap_or(&near);
+        let Some(gap) = Some(best).filter(|gap| room(gap) >= 3) else { return };
         let label = format!(" {} ", shortened(label, room(gap)));
         let spare = (gap.1 - gap.0).saturating_sub(label.chars().count());
         write(&mut self.lines[line], gap.0 + spare / 2, &label);
