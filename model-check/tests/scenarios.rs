@@ -2,7 +2,7 @@
 //!
 //! The explorer looks at every order; this test says quickly, and with few words, that a story holds at all.
 
-use model_check::{Scenario, World, scenario::shapes, world::Event};
+use model_check::{Faults, Scenario, World, scenario::shapes, world::Event};
 use protocol::invariant;
 use std::{
     collections::BTreeMap,
@@ -14,11 +14,16 @@ use std::{
 const ORDERS: u64 = 300;
 
 /// Stories that the protocol does not keep to yet, and what is wrong. One that has come right is taken off the list.
-const NOT_YET_RIGHT: [(&str, &str); 2] = [
+const NOT_YET_RIGHT: [(&str, &str); 5] = [
     // The up phase counts as done before the client holds the new loan, and then the old one is taken away.
     ("strategy-make-before-break", "a is stopped, and must never be"),
     // A start that was to be followed by a restart fails: it still waits to be stopped, and is never started again.
     ("failure-a-restart-meets-a-failing-start", "b is stopped, not started"),
+    // A binding whose removal is posted goes with one of its ends, and the phase waits for it for ever.
+    ("r35-a-binding-goes-and-then-its-client", "unfinished"),
+    ("failure-a-vm-is-lost-while-a-binding-goes", "unfinished"),
+    // A VM is declared lost by its name, and another one has that name by then.
+    ("failure-a-lost-vm-whose-name-was-taken-over", "unfinished"),
 ];
 
 #[test]
@@ -32,6 +37,18 @@ fn every_scenario_file_ends_as_it_says() {
             (found, _) => complaints.extend(found),
         }
     }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
+}
+
+#[test]
+fn crashes_and_broken_links_change_no_end() {
+    let mut complaints = Vec::new();
+    for scenario in all().iter().filter(|scenario| !scenario.faults.any()) {
+        let faults = Faults { crashes: 2, breaks: 1, ..Faults::default() };
+        complaints.extend(check(&Scenario { faults, ..scenario.clone() }));
+    }
+    let known = |complaint: &String| NOT_YET_RIGHT.iter().any(|(name, _)| complaint.starts_with(name));
+    complaints.retain(|complaint| !known(complaint));
     assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
 }
 

@@ -18,8 +18,8 @@ use std::{
 
 /// Makes a scenario of what was read, and says what does not fit.
 pub(super) fn scenario(sheet: Sheet, problems: &mut Vec<Problem>) -> Scenario {
-    let Sheet { story, faults, asked, mut expected, spoken_of } = sheet;
-    let mut known = Known::default();
+    let Sheet { story, faults, asked, mut expected, spoken_of, unreadable } = sheet;
+    let mut known = Known { unreadable, ..Known::default() };
     let mut lines = Vec::new();
     for asked in asked {
         let patient = asked.patient;
@@ -43,6 +43,8 @@ struct Known {
     components: BTreeMap<Name, (Name, Arc<Kind>)>,
     /// The bindings there would now be.
     wires: Vec<Wire>,
+    /// Components of which only the name is known, because the rest could not be read.
+    unreadable: BTreeSet<Name>,
 }
 
 impl Known {
@@ -226,8 +228,9 @@ impl Known {
     }
 
     fn check_component(&self, called: &Called, problems: &mut Vec<Problem>) {
-        if !self.components.contains_key(&called.name) {
-            let right = instead(called.name.as_str(), self.components.keys().map(Name::as_str));
+        if !self.components.contains_key(&called.name) && !self.unreadable.contains(&called.name) {
+            let known = self.components.keys().chain(&self.unreadable).map(Name::as_str);
+            let right = instead(called.name.as_str(), known);
             problems.push(Problem::new(
                 called.spot,
                 format!("there is no component {:?}", called.name.as_str()),

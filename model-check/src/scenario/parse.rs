@@ -19,6 +19,8 @@ pub(super) struct Sheet {
     pub(super) expected: Expected,
     /// The components and VMs that the expected end speaks of.
     pub(super) spoken_of: Vec<Spoken>,
+    /// Components that are there but whose description could not be read: nobody need be told twice.
+    pub(super) unreadable: BTreeSet<Name>,
 }
 
 /// What a name stands for.
@@ -106,9 +108,7 @@ impl Sheet {
                 Some(vm) => {
                     let vm = vm.clone();
                     let component = reader.name("the name of a component", "app imports mysql strong from sql")?;
-                    let described = described(component, &mut reader)?;
-                    self.setup().wishes.push(Stated::Add(vm, described));
-                    Ok(())
+                    self.describe(vm, component, &mut reader)
                 }
                 None => self.wish_row(&mut reader),
             };
@@ -162,8 +162,7 @@ impl Sheet {
     fn component_after_colon(&mut self, vm: Called, reader: &mut Reader<'_, '_>) -> Result<(), Problem> {
         if reader.take(":") {
             let component = reader.name("the name of a component", "vm web : app imports mysql strong from sql")?;
-            let described = described(component, reader)?;
-            self.latest().wishes.push(Stated::Add(vm, described));
+            self.describe(vm, component, reader)?;
         }
         reader.end()
     }
@@ -287,8 +286,19 @@ impl Sheet {
         let component = reader.name("the name of a component", EXAMPLE)?;
         reader.expect("on", EXAMPLE)?;
         let vm = reader.name("the name of a VM", EXAMPLE)?;
-        let described = described(component, reader)?;
-        self.latest().wishes.push(Stated::Add(vm, described));
+        self.describe(vm, component, reader)
+    }
+
+    /// The rest of a row describes a component that is added.
+    fn describe(&mut self, vm: Called, component: Called, reader: &mut Reader<'_, '_>) -> Result<(), Problem> {
+        let name = component.name.clone();
+        match described(component, reader) {
+            Ok(described) => self.latest().wishes.push(Stated::Add(vm, described)),
+            Err(problem) => {
+                self.unreadable.insert(name);
+                return Err(problem);
+            }
+        }
         Ok(())
     }
 
