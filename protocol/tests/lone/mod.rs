@@ -14,7 +14,7 @@ pub(crate) const HERE: VmId = VmId(1);
 pub(crate) const THERE: VmId = VmId(2);
 
 pub(crate) fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
+    Name::new(text).expect("tests use names that are names")
 }
 
 pub(crate) fn values(port: &str) -> Values {
