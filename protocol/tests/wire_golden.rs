@@ -102,8 +102,8 @@ impl Lines {
         for (sentence, sample) in samples {
             let variant = sample.variant();
             let message = envelope(sample);
-            let bytes = wire::encode(&message).unwrap();
-            assert_eq!(wire::decode::<M>(&bytes).unwrap(), message, "{sentence}");
+            let bytes = wire::encode(&message).expect("a sample can be encoded");
+            assert_eq!(wire::decode::<M>(&bytes).expect("what was encoded can be decoded"), message, "{sentence}");
             let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             self.text.push_str(&format!("{title}: {variant}: {sentence} | {hex}\n"));
         }
@@ -111,7 +111,7 @@ impl Lines {
 }
 
 fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
+    Name::new(text).expect("tests use names that are names")
 }
 
 fn values() -> Values {

@@ -49,8 +49,10 @@ fn memory_of<M: DeserializeOwned>(bytes: &[u8]) -> usize {
     MEMORY.peak_usage() - before
 }
 
+type Measure = fn(&[u8]) -> usize;
+
 fn check_memory(bytes: &[u8]) {
-    let sorts: [(&str, fn(&[u8]) -> usize); 6] = [
+    let sorts: [(&str, Measure); 6] = [
         ("order", memory_of::<Order>),
         ("report", memory_of::<Report>),
         ("notice", memory_of::<Notice>),

@@ -6,7 +6,7 @@ use std::{env, fs, path::Path};
 pub(crate) fn check(file: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
     if env::var_os("BLESS").is_some() {
-        fs::write(&path, found).unwrap();
+        fs::write(&path, found).expect("the golden file can be written");
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
     for (number, (expected, found)) in expected.lines().zip(found.lines()).enumerate() {

@@ -14,7 +14,7 @@ use std::{
 };
 
 pub(crate) fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
+    Name::new(text).expect("tests use names that are names")
 }
 
 /// A kind with these imports (name, export, need) and exports.
@@ -53,9 +53,10 @@ pub(crate) fn set_need(component: &str, import: &str, number: u32) -> Wish {
 
 /// `"web.db → mysql.sql"`
 pub(crate) fn wire(text: &str) -> Wire {
-    let (client, provider) = text.split_once(" → ").unwrap();
-    let ((client, import), (provider, export)) = (client.split_once('.').unwrap(), provider.split_once('.').unwrap());
-    Wire { client: name(client), import: name(import), provider: name(provider), export: name(export) }
+    let port = |text: &str| text.split_once('.').map(|(component, port)| (name(component), name(port)));
+    let ends = text.split_once(" → ").and_then(|(client, provider)| port(client).zip(port(provider)));
+    let ((client, import), (provider, export)) = ends.expect("a binding is written client.import → provider.export");
+    Wire { client, import, provider, export }
 }
 
 pub(crate) fn bind(text: &str) -> Wish {

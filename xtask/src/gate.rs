@@ -1,0 +1,46 @@
+//! The gate: what must pass before a change is kept. Each step is one command that a developer can run by hand.
+
+use std::{
+    env,
+    ffi::OsString,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+const FORMAT: &[&str] = &["fmt", "--all", "--check"];
+const LINT: &[&str] = &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+/// Used where it is installed: each test in its own process, and a shorter report.
+const NEXTEST: &[&str] = &["nextest", "run", "--workspace"];
+const DOC_TESTS: &[&str] = &["test", "--workspace", "--doc"];
+const TESTS: &[&str] = &["test", "--workspace"];
+
+/// Runs every step; stops at the first that fails.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let tests: &[&[&str]] = if has_nextest(root) { &[NEXTEST, DOC_TESTS] } else { &[TESTS] };
+    for step in [FORMAT, LINT].iter().chain(tests) {
+        cargo(root, step)?;
+    }
+    Ok(())
+}
+
+fn cargo(root: &Path, words: &[&str]) -> Result<(), String> {
+    let line = format!("cargo {}", words.join(" "));
+    eprintln!("xtask: {line}");
+    let status = Command::new(program()).args(words).current_dir(root).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!("`{line}` failed (run it by hand to see more)")),
+        Err(error) => Err(format!("`{line}` could not be run: {error}")),
+    }
+}
+
+fn has_nextest(root: &Path) -> bool {
+    let mut command = Command::new(program());
+    command.args(["nextest", "--version"]).current_dir(root).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// The cargo that runs this, so that one toolchain does everything.
+fn program() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}

@@ -1,0 +1,48 @@
+//! What a developer or the build machine runs: `cargo xtask test`.
+//!
+//! Only the standard library: the gate must build in a second, and before anything else does.
+
+mod gate;
+mod tidy;
+
+use std::{env, path::PathBuf, process::ExitCode};
+
+const HELP: &str = "\
+usage: cargo xtask <command>
+
+  test    the gate: format, lint, rules of the house, all tests
+  tidy    only the rules of the house
+
+example: cargo xtask test";
+
+fn main() -> ExitCode {
+    let root = root();
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["test"] => tidy::check(&root).and_then(|()| gate::run(&root)),
+        ["tidy"] => tidy::check(&root),
+        ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("xtask: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    let mut root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    root.pop();
+    root
+}

@@ -1,0 +1,241 @@
+//! The rules of the house that can be checked by reading: arrows between crates, words, names and sizes of files.
+//!
+//! It ratchets: what was there is listed with a reason, what is new must be right, and a listed exception that is no
+//! longer needed must go.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// Crates by level. A crate depends only on crates of lower levels, and crates of one level do not know each other.
+const LEVELS: &[&[&str]] = &[
+    &["protocol"],
+    &["runtime", "planner"],
+    &["cloud-manager", "vm-agent", "deploy", "model-check"],
+    &["cli"],
+    // They look at everything and nobody looks at them.
+    &["tests", "bench", "xtask"],
+];
+
+/// Crates that do no I/O, read no clock and draw no random number, and what would let them.
+const PURE: &[&str] = &["protocol", "planner"];
+const IMPURE: &[&str] = &["tokio", "rand", "tracing", "log", "quinn", "ractor", "axum", "reqwest", "getrandom"];
+
+/// Lines of one file. A longer one usually holds a second idea.
+const LINES_MAX: usize = 500;
+
+/// Files that are longer, each with the reason.
+const LONG: &[(&str, &str)] =
+    &[("protocol/src/manager/phases.rs", "posting, waiting and ending a phase share one private state")];
+
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "types", "helpers", "helper", "misc"];
+
+/// Words that must not be left in any file, each with the reason. Written in two parts, so as not to find themselves.
+const WORDS: &[(&str, &str, &str)] = &[
+    ("to", "do!", "no placeholder code"),
+    ("unimplement", "ed!", "no placeholder code"),
+    ("#[ig", "nore", "a test that does not run shows nothing"),
+    ("FIX", "ME", "say it in the tracker, or do it"),
+    ("db", "g!(", "a value that is printed is for people"),
+    ("/ho", "me/", "a path of one machine means nothing on another"),
+    ("/Us", "ers/", "a path of one machine means nothing on another"),
+    ("/ro", "ot/", "a path of one machine means nothing on another"),
+    ("/wo", "rk/", "a path of one machine means nothing on another"),
+];
+
+/// Says everything that is wrong at once.
+pub(crate) fn check(root: &Path) -> Result<(), String> {
+    let complaints = complaints(root).map_err(|error| format!("the files could not be read: {error}"))?;
+    match complaints.len() {
+        0 => Ok(()),
+        number => Err(format!("{number} rules of the house are broken:\n{}", complaints.join("\n"))),
+    }
+}
+
+fn complaints(root: &Path) -> io::Result<Vec<String>> {
+    let mut complaints = Vec::new();
+    let mut manifests = BTreeMap::new();
+    let mut lengths = BTreeMap::new();
+    for path in files(root)? {
+        let place = place(root, &path);
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        complaints.extend(in_any_file(&place, &text));
+        if place.ends_with(".rs") {
+            complaints.extend(in_rust_file(&place, &text));
+            lengths.insert(place.clone(), text.lines().count());
+        }
+        if let Some(folder) = place.strip_suffix("/Cargo.toml") {
+            manifests.insert(folder.to_string(), text);
+        }
+    }
+    complaints.extend(about_arrows(&manifests));
+    complaints.extend(about_lengths(&lengths, LONG));
+    Ok(complaints)
+}
+
+fn in_any_file(place: &str, text: &str) -> Vec<String> {
+    let found = |line: &str| {
+        let broken = WORDS.iter().find(|(one, other, _)| line.contains(&format!("{one}{other}")));
+        broken.map(|(one, other, reason)| format!("{one}{other}: {reason}"))
+    };
+    text.lines()
+        .enumerate()
+        .filter_map(|(number, line)| found(line).map(|what| format!("{place}:{}: {what}", number + 1)))
+        .collect()
+}
+
+fn in_rust_file(place: &str, text: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let stem = Path::new(place).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    if EMPTY_NAMES.contains(&stem) {
+        complaints.push(format!("{place}: the name does not say what is inside"));
+    }
+    if !text.starts_with("//!") {
+        complaints.push(format!("{place}: a file opens with what it is for (//!)"));
+    }
+    if place.contains("/src/") {
+        let shipped = text.lines().take_while(|line| line.trim() != "#[cfg(test)]");
+        let careless = |line: &str| line.contains(concat!(".unw", "rap()")) && !line.trim_start().starts_with("//");
+        let lines = shipped.enumerate().filter(|(_, line)| careless(line));
+        complaints.extend(
+            lines.map(|(number, _)| format!("{place}:{}: unwrap does not say why it cannot happen", number + 1)),
+        );
+    }
+    complaints
+}
+
+fn about_arrows(manifests: &BTreeMap<String, String>) -> Vec<String> {
+    let level = |name: &str| LEVELS.iter().position(|level| level.contains(&name));
+    let mut complaints = Vec::new();
+    for (folder, manifest) in manifests {
+        let Some(own) = level(folder) else {
+            complaints.push(format!("{folder}: no arrow leads to or from it (give it a level in tidy.rs)"));
+            continue;
+        };
+        if !manifest.contains(&format!("name = \"{folder}\"")) {
+            complaints.push(format!("{folder}: a crate is called like its folder"));
+        }
+        if !manifest.contains("[lints]\nworkspace = true") {
+            complaints.push(format!("{folder}: a crate takes the lints of the workspace"));
+        }
+        for dependency in dependencies(manifest) {
+            if level(dependency).is_some_and(|other| other >= own) {
+                complaints.push(format!("{folder} → {dependency}: arrows point down, see ARCHITECTURE.md"));
+            }
+            if PURE.contains(&folder.as_str()) && IMPURE.contains(&dependency) {
+                complaints.push(format!("{folder} → {dependency}: {folder} is pure"));
+            }
+        }
+    }
+    complaints
+}
+
+/// What a crate ships with; what only its tests use is its own affair.
+fn dependencies(manifest: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line.trim() == "[dependencies]";
+        } else if inside && let Some((name, _)) = line.split_once(['.', ' ', '=']) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+fn about_lengths(lengths: &BTreeMap<String, usize>, listed: &[(&str, &str)]) -> Vec<String> {
+    let is_listed = |place: &str| listed.iter().any(|(long, _)| *long == place);
+    let long = lengths.iter().filter(|(place, lines)| **lines > LINES_MAX && !is_listed(place));
+    let mut complaints: Vec<String> = long
+        .map(|(place, lines)| format!("{place}: {lines} lines (split it, or list it in tidy.rs with a reason)"))
+        .collect();
+    let outdated = listed.iter().filter(|(place, _)| lengths.get(*place).is_none_or(|lines| *lines <= LINES_MAX));
+    complaints.extend(outdated.map(|(place, _)| format!("{place}: no longer long (take it off the list in tidy.rs)")));
+    complaints
+}
+
+/// Every file that people write, sorted.
+fn files(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut open = vec![root.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let (path, sort) = entry.map(|entry| (entry.path(), entry.file_type()))?;
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if sort?.is_dir() {
+                let is_hidden = name.starts_with('.') && name != ".ci" && name != ".cargo";
+                if !is_hidden && !["target", "node_modules"].contains(&name) {
+                    open.push(path);
+                }
+            } else if name != "Cargo.lock" && name != ".git" {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// A path as people write it, from the top of the workspace.
+fn place(root: &Path, path: &Path) -> String {
+    let inside = path.strip_prefix(root).unwrap_or(path);
+    inside.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_house_is_tidy() {
+        let found = complaints(&crate::root()).unwrap();
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+
+    fn manifest(name: &str, dependencies: &str) -> (String, String) {
+        let text = format!("[package]\nname = \"{name}\"\n[dependencies]\n{dependencies}\n[lints]\nworkspace = true\n");
+        (name.into(), text)
+    }
+
+    #[test]
+    fn arrows_point_down() {
+        let right = [manifest("protocol", "serde.workspace = true"), manifest("runtime", "protocol.workspace = true")];
+        assert_eq!(about_arrows(&right.into()), [""; 0]);
+        let wrong = [
+            manifest("protocol", "rand = \"1\""),
+            manifest("planner", "runtime.workspace = true"),
+            manifest("model-check", "cli = { path = \"../cli\" }"),
+            manifest("attic", ""),
+        ];
+        assert_eq!(
+            about_arrows(&wrong.into()),
+            [
+                "attic: no arrow leads to or from it (give it a level in tidy.rs)",
+                "model-check → cli: arrows point down, see ARCHITECTURE.md",
+                "planner → runtime: arrows point down, see ARCHITECTURE.md",
+                "protocol → rand: protocol is pure",
+            ]
+        );
+    }
+
+    #[test]
+    fn words_names_heads_and_unwraps_are_seen() {
+        let word = format!("//! Head.\nfn later() {{ {}{}() }}\n", "to", "do!");
+        assert_eq!(in_any_file("a.rs", &word), [format!("a.rs:2: {}{}: no placeholder code", "to", "do!")]);
+        let careless = "//! Head.\n// .unwrap() in a comment\nfn f() { g().unwrap() }\n#[cfg(test)]\nh().unwrap()\n";
+        assert_eq!(in_rust_file("a/src/b.rs", careless), ["a/src/b.rs:3: unwrap does not say why it cannot happen"]);
+        assert_eq!(in_rust_file("a/tests/b.rs", careless), [""; 0]);
+        assert_eq!(in_rust_file("a/src/utils.rs", "fn f() {}\n").len(), 2);
+    }
+
+    #[test]
+    fn long_files_are_listed_and_listed_files_are_long() {
+        let lengths = BTreeMap::from([("long.rs".to_string(), LINES_MAX + 1), ("short.rs".to_string(), 3)]);
+        assert_eq!(about_lengths(&lengths, &[("long.rs", "reason")]), [""; 0]);
+        assert_eq!(about_lengths(&lengths, &[("short.rs", "reason")]).len(), 2);
+    }
+}
