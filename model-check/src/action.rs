@@ -9,7 +9,7 @@ use std::fmt;
 pub enum Action {
     /// The operator makes the next request of the script.
     Ask,
-    /// The operator, or a policy, declares a lost VM lost.
+    /// The manager learns for certain that a lost VM is lost.
     Declare(VmId),
     /// The cloud carries out what it was asked for a VM.
     Cloud(VmId),

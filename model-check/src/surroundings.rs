@@ -145,8 +145,8 @@ pub struct Operator {
     pub script: Arc<[Line]>,
     /// How many of them were made.
     pub asked: usize,
-    /// The VMs that are lost and not declared so, with their names.
-    pub lost: BTreeMap<VmId, Name>,
+    /// The VMs that are lost and not declared so.
+    pub lost: BTreeSet<VmId>,
     /// What may still go wrong.
     pub faults: Faults,
 }

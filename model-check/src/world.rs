@@ -9,8 +9,8 @@ use crate::{
     surroundings::{Cloud, Faults, Host, Letter, Line, Operator, Queue},
 };
 use protocol::{
-    CloudManager, HostTask, Name, VmAgent, VmId, agent,
-    manager::{self, CloudOutcome, CloudTask, Request},
+    CloudManager, HostTask, VmAgent, VmId, agent,
+    manager::{self, CloudOutcome, CloudTask},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -79,8 +79,8 @@ pub enum Item {
     Halt,
     /// A fault has used up a part of the budget.
     Spend(Action),
-    /// A VM was lost, whose name was this.
-    Lost(VmId, Name),
+    /// A VM was lost.
+    Lost(VmId),
     /// The link was broken and made again.
     Resend,
 }
@@ -142,9 +142,8 @@ pub fn take(part: &mut Part, action: Action, numbered: bool) -> Taken {
             taken.input = to_manager(manager::Input::FromOperator(request));
         }
         (Action::Declare(vm), Part::Operator(operator)) => {
-            if let Some(name) = operator.lost.remove(&vm) {
-                taken.input = to_manager(manager::Input::FromOperator(Request::DeclareLost(name)));
-            }
+            operator.lost.remove(&vm);
+            taken.input = to_manager(manager::Input::FromCloud(CloudOutcome::Lost(vm)));
         }
         (Action::Cloud(vm), Part::Cloud(cloud)) => match cloud.tasks.remove(&vm) {
             Some(CloudTask::Create(..)) => {
@@ -191,7 +190,7 @@ pub fn take(part: &mut Part, action: Action, numbered: bool) -> Taken {
         }
         (Action::Lose(vm), part) => {
             *part = Part::Halted;
-            taken.effects.push((Place::Host(vm), Item::Halt));
+            taken.effects.extend([(Place::Host(vm), Item::Halt), (Place::Operator, Item::Lost(vm))]);
         }
         (Action::Crash(_) | Action::CrashManager | Action::Break(..), _) => {}
         // An action that is not possible here does nothing.
@@ -254,7 +253,7 @@ pub fn put(part: &mut Part, item: Item) {
         Item::Letter(..) | Item::Resend => Part::Queue(Queue::default()),
         Item::Task(_) | Item::Alarm(..) => Part::Host(Host::default()),
         Item::CloudTask(_) | Item::ManagerAlarm(..) => Part::Cloud(Cloud::default()),
-        Item::Boot(_) | Item::Halt | Item::Spend(_) | Item::Lost(..) => Part::Nothing,
+        Item::Boot(_) | Item::Halt | Item::Spend(_) | Item::Lost(_) => Part::Nothing,
     };
     if *part == Part::Nothing {
         *part = fresh;
@@ -272,7 +271,7 @@ pub fn put(part: &mut Part, item: Item) {
         (Item::Boot(vm), part) => *part = Part::Agent(VmAgent::new(vm)),
         (Item::Halt, part) => *part = Part::Halted,
         (Item::Spend(fault), Part::Operator(operator)) => spend(&mut operator.faults, fault),
-        (Item::Lost(vm, name), Part::Operator(operator)) => drop(operator.lost.insert(vm, name)),
+        (Item::Lost(vm), Part::Operator(operator)) => drop(operator.lost.insert(vm)),
         // A halted host takes nothing on.
         (_, _) => {}
     }
@@ -313,7 +312,7 @@ pub struct World {
 impl World {
     /// A world with nothing in it but a manager and an operator with a script.
     pub fn new(script: Arc<[Line]>, faults: Faults) -> Self {
-        let operator = Operator { script, asked: 0, lost: BTreeMap::new(), faults };
+        let operator = Operator { script, asked: 0, lost: BTreeSet::new(), faults };
         let parts = [
             (Place::Operator, Arc::new(Part::Operator(operator))),
             (Place::Manager, Arc::new(Part::Manager(CloudManager::new(None)))),
@@ -390,7 +389,7 @@ impl World {
     /// Lets an action happen.
     pub fn apply(&mut self, action: Action) -> Event {
         let numbered = self.numbered;
-        let around = effects_around(action, self.parts.keys().copied(), self.manager());
+        let around = effects_around(action, self.parts.keys().copied());
         let mut taken = self.change(source(action), |part| take(part, action, numbered));
         taken.effects.extend(around);
         let mut outputs = Vec::new();
@@ -421,7 +420,7 @@ pub fn possible(place: Place, part: &Part, is_up: impl Fn(VmId) -> bool, actions
     match (place, part) {
         (_, Part::Operator(operator)) => {
             actions.extend(operator.next().filter(|line| !line.patient).map(|_| Action::Ask));
-            actions.extend(operator.lost.keys().map(|vm| Action::Declare(*vm)));
+            actions.extend(operator.lost.iter().map(|vm| Action::Declare(*vm)));
         }
         (_, Part::Cloud(cloud)) => {
             actions.extend(cloud.tasks.keys().map(|vm| Action::Cloud(*vm)));
@@ -478,12 +477,8 @@ pub fn faults_around(
     }
 }
 
-/// What a fault does to links, and what the operator needs to know of it.
-pub fn effects_around(
-    action: Action,
-    places: impl Iterator<Item = Place>,
-    manager: &CloudManager,
-) -> Vec<(Place, Item)> {
+/// What a crash or a break does to links.
+pub fn effects_around(action: Action, places: impl Iterator<Item = Place>) -> Vec<(Place, Item)> {
     let touches = |place: &Place| match (action, *place) {
         (Action::Crash(vm), Place::Orders(at) | Place::Reports(at)) => vm == at,
         (Action::Crash(vm), Place::Notices(from, to)) => vm == from || vm == to,
@@ -491,16 +486,10 @@ pub fn effects_around(
         (Action::Break(one, other), Place::Notices(from, to)) => (one, other) == (from.min(to), from.max(to)),
         (_, _) => false,
     };
-    let mut effects: Vec<_> = match action {
+    match action {
         Action::Crash(_) | Action::CrashManager | Action::Break(..) => {
             places.filter(touches).map(|place| (place, Item::Resend)).collect()
         }
         _ => Vec::new(),
-    };
-    if let Action::Lose(vm) = action
-        && let Some(entry) = manager.book().vm_by_id(vm)
-    {
-        effects.push((Place::Operator, Item::Lost(vm, entry.name.clone())));
     }
-    effects
 }

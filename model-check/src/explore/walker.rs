@@ -413,13 +413,11 @@ impl<'a> Walker<'a> {
     }
 
     fn effects_around(&mut self, row: &[u32], action: Action) -> Vec<(u32, u32)> {
-        if !matches!(action, Action::Crash(_) | Action::CrashManager | Action::Break(..) | Action::Lose(_)) {
+        if !matches!(action, Action::Crash(_) | Action::CrashManager | Action::Break(..)) {
             return Vec::new();
         }
         let places: Vec<Place> = (0..row.len()).filter(|slot| row[*slot] != 0).map(|slot| self.place(slot)).collect();
-        let manager = self.part(row[MANAGER]);
-        let Part::Manager(manager) = &*manager else { return Vec::new() };
-        let effects = world::effects_around(action, places.into_iter(), manager);
+        let effects = world::effects_around(action, places.into_iter());
         effects.into_iter().map(|effect| self.effect(effect)).collect()
     }
 

@@ -49,7 +49,7 @@ pub enum Request {
     Retry(Name),
     /// Let the failed operation of this component count as done.
     Skip(Name),
-    /// This VM is lost.
+    /// The VM of this name is lost.
     DeclareLost(Name),
 }
 
@@ -140,6 +140,8 @@ pub enum CloudOutcome {
     Silent(VmId),
     /// The VM is heard of again.
     Heard(VmId),
+    /// The VM is known to be lost.
+    Lost(VmId),
 }
 
 /// A reason to be woken.

@@ -88,7 +88,8 @@ impl Turn<'_> {
             | CloudOutcome::CreateFailed(id, _)
             | CloudOutcome::Destroyed(id)
             | CloudOutcome::Silent(id)
-            | CloudOutcome::Heard(id) => *id,
+            | CloudOutcome::Heard(id)
+            | CloudOutcome::Lost(id) => *id,
         };
         let Some(entry) = self.living(id) else { return self.note(Note::TooLate(id)) };
         let patience = self.manager.suspicion_ms_max;
@@ -107,6 +108,11 @@ impl Turn<'_> {
                 self.book().strike_vm(entry);
                 self.struck(entry);
                 self.tell(News::VmDestroyed(id));
+            }
+            (CloudOutcome::Lost(_), _) => {
+                let running = self.lose(entry);
+                let change = self.next_change();
+                self.manager.running.insert(change, running);
             }
             (CloudOutcome::Silent(_), Health::Well) => {
                 vm.suspicions += 1;
