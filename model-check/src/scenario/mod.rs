@@ -61,6 +61,7 @@
 
 mod build;
 mod component;
+mod ends;
 mod expected;
 mod parse;
 mod print;
