@@ -25,12 +25,14 @@ pub struct RandomShape {
     pub changes: usize,
     /// How many operations in a row a component tries again.
     pub retries: u32,
+    /// Whether what value imports need changes at each start of a provider, which restarts clients that cannot rebind.
+    pub volatile: bool,
 }
 
 /// A script that deploys a random application and then changes it at random.
 pub fn random_script(random: &mut Random, shape: RandomShape) -> Arc<[Line]> {
-    let mut author = Author::new(random, shape.retries);
-    let mut lines = vec![author.deploy(shape)];
+    let mut author = Author::new(random, shape);
+    let mut lines = vec![author.deploy()];
     for _ in 0..shape.changes {
         lines.push(author.change());
     }
@@ -48,7 +50,7 @@ struct Known {
 
 struct Author<'r> {
     random: &'r mut Random,
-    retries: u32,
+    shape: RandomShape,
     vms: Vec<Name>,
     components: BTreeMap<Name, Known>,
     wires: BTreeSet<Wire>,
@@ -58,17 +60,17 @@ struct Author<'r> {
 const RANKS: u64 = 5;
 
 impl<'r> Author<'r> {
-    fn new(random: &'r mut Random, retries: u32) -> Self {
-        Self { random, retries, vms: Vec::new(), components: BTreeMap::new(), wires: BTreeSet::new(), made: 0 }
+    fn new(random: &'r mut Random, shape: RandomShape) -> Self {
+        Self { random, shape, vms: Vec::new(), components: BTreeMap::new(), wires: BTreeSet::new(), made: 0 }
     }
 
-    fn deploy(&mut self, shape: RandomShape) -> Line {
+    fn deploy(&mut self) -> Line {
         let mut wishes = Vec::new();
-        for _ in 0..shape.vms {
+        for _ in 0..self.shape.vms {
             self.add_vm(&mut wishes);
         }
         for vm in self.vms.clone() {
-            for _ in 0..self.random.within(1..=shape.components_per_vm_max) {
+            for _ in 0..self.random.within(1..=self.shape.components_per_vm_max) {
                 self.add_component(&vm, &mut wishes);
             }
         }
@@ -140,8 +142,9 @@ impl<'r> Author<'r> {
 
     fn random_kind(&mut self, rank: u64) -> Arc<Kind> {
         let mut it = Kind::clone(&kind(&[]));
-        let export = Export { values: vec![name("port")], capacity: None };
-        it.exports = [(name("out"), export)].into();
+        let export = |values| Export { values, capacity: None };
+        let key = if self.shape.volatile { vec![name("port")] } else { Vec::new() };
+        it.exports = [(name("out"), export(vec![name("port")])), (name("key"), export(key))].into();
         let number = |random: &mut Random| if random.chance(250) { 2 } else { 1 };
         let import = |need| Import { export: name("out"), need };
         if rank > 0 {
@@ -153,12 +156,12 @@ impl<'r> Author<'r> {
             it.imports.insert(name("w"), import(Need::Weak(self.random.chance(500).into())));
         }
         if self.random.chance(200) {
-            it.imports.insert(name("x"), import(Need::Value(1)));
+            it.imports.insert(name("x"), Import { export: name("key"), need: Need::Value(1) });
         }
         it.prepares = self.random.chance(300);
         it.rebinds = self.random.chance(300);
         it.purges = self.random.chance(200);
-        let patience = Patience { retries: self.retries, pause_ms_first: 100, factor: 2 };
+        let patience = Patience { retries: self.shape.retries, pause_ms_first: 100, factor: 2 };
         let operations = [
             Operation::Prepare,
             Operation::Start,
@@ -246,13 +249,16 @@ impl<'r> Author<'r> {
                 let bound = self.wires.iter().filter(|wire| wire.client == client && wire.import == *import).count();
                 let wanted = it.need.number() as usize + usize::from(self.random.chance(50));
                 for _ in bound..wanted {
+                    // Two that cannot rebind, and need each other's changing values, would restart each other for ever.
+                    let restarts = it.need.is_value() && self.shape.volatile && !known.kind.rebinds;
+                    let ranked = it.need.is_strong() || restarts;
                     let fits = |(name, provider): &(&Name, &Known)| {
-                        **name != client && (!it.need.is_strong() || provider.rank < known.rank)
+                        **name != client && (!ranked || provider.rank < known.rank)
                     };
                     let providers: Vec<&Name> = self.components.iter().filter(fits).map(|(name, _)| name).collect();
                     let Some(provider) = self.random.pick(&providers) else { continue };
-                    let wire =
-                        Wire { client: client.clone(), import: import.clone(), provider: (*provider).clone(), export: name("out") };
+                    let (client, import, provider) = (client.clone(), import.clone(), (*provider).clone());
+                    let wire = Wire { client, import, provider, export: it.export.clone() };
                     if !removed.contains(&wire) && self.wires.insert(wire.clone()) {
                         wishes.push(Wish::AddBinding(wire));
                     }
