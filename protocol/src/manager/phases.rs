@@ -321,7 +321,8 @@ impl Turn<'_> {
                 posting.watch(entry);
             }
             Deed::RemoveVm(entry) => {
-                self.book().vms.get_mut(&entry)?.left = true;
+                // One that was lost while this waited for its turn is gone already; the cloud will not speak of it again.
+                self.book().vms.get_mut(&entry).filter(|vm| vm.health != Health::Dead)?.left = true;
                 posting.phase.outstanding.insert(entry);
                 self.destroy_if_empty(entry, &mut posting.phase.unanswered);
             }
