@@ -90,9 +90,6 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
         match wish {
             Wish::AddBinding(wire) => {
                 let need = kinds.get(&wire.client).and_then(|kind| kind.imports.get(&wire.import)).map(|it| it.need);
-                // Values that are chosen at each start may restart those that only need to know them.
-                let renews = kinds.get(&wire.provider).is_some_and(|kind| !kind.exports[&wire.export].values.is_empty());
-                open.extend((renews && matches!(need, Some(Need::Value(_)))).then_some(&wire.client));
                 if !matches!(need, Some(Need::Weak(_))) {
                     clients.entry(&wire.provider).or_default().insert(&wire.client);
                 }

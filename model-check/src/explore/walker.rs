@@ -288,7 +288,9 @@ impl<'a> Walker<'a> {
     /// The components that are asked to stop in these slots.
     pub fn stopping(&mut self, row: &[u32], changed: &[usize]) -> Vec<Name> {
         let hosts = changed.iter().map(|slot| self.part(row[*slot])).collect::<Vec<_>>();
-        let tasks = hosts.iter().filter_map(|part| if let Part::Host(host) = &**part { Some(host.tasks.values()) } else { None });
+        let tasks = hosts
+            .iter()
+            .filter_map(|part| if let Part::Host(host) = &**part { Some(host.tasks.values()) } else { None });
         tasks.flatten().filter(|task| task.work == Work::Stop).map(|task| task.name.clone()).collect()
     }
 

@@ -2,10 +2,7 @@
 
 use super::Scenario;
 use crate::{Faults, Line};
-use protocol::{
-    Change, Export, Import, Kind, Name, Need, Strategy, Wire, Wish,
-    manager::Request,
-};
+use protocol::{Change, Export, Import, Kind, Name, Need, Strategy, Wire, Wish, manager::Request};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Makes a scenario. `below(n)` draws a number below `n`; the same draws make the same scenario.
