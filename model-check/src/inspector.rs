@@ -79,7 +79,9 @@ impl Inspector {
             Some(_) | None => None,
         };
         match self.pace {
-            Pace::Named { whole_every } if self.steps.is_multiple_of(whole_every) => found.or_else(|| self.whole(world)),
+            Pace::Named { whole_every } if self.steps.is_multiple_of(whole_every) => {
+                found.or_else(|| self.whole(world))
+            }
             Pace::Named { .. } | Pace::EveryStep => found,
         }
     }
@@ -163,7 +165,7 @@ impl Inspector {
             Output::Agent(agent::Output::ToManager(report)) => report.facts.iter().find_map(|fact| match fact {
                 Fact::ComponentIs { component, .. } => self.component(world, agent, *component),
                 Fact::ComponentGone { component } => self.lent_by(world, *component),
-                Fact::BindingGone { binding } => self.binding(world, *binding),
+                Fact::BindingHeld { binding, .. } | Fact::BindingGone { binding } => self.binding(world, *binding),
                 Fact::OperationFailed { .. } | Fact::VmIs { .. } => None,
             }),
             Output::Agent(_) | Output::Manager(_) => None,

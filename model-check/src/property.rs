@@ -62,8 +62,12 @@ pub const ALL: [(&str, &str); 10] = [
     ("eventually", ONE_END),
 ];
 
-/// The components that a script may stop: what it removes or restarts, and all that depends on it. Nothing if faults may
-/// stop others.
+/// Whether a script declares a VM lost, which may stop anything.
+pub fn loses(script: &[Line]) -> bool {
+    script.iter().any(|line| matches!(line.request, Request::DeclareLost(_)))
+}
+
+/// The components that a script may stop: what it removes or restarts, and all that depends on it.
 pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
     let wishes = || {
         script.iter().flat_map(|line| match &line.request {

@@ -362,7 +362,8 @@ mod tests {
 
     /// A property that does not hold: that nothing is ever stopped.
     fn nothing_stops(_: &World, event: &Event) -> Option<Breach> {
-        let stops = |output: &Output| matches!(output, Output::Agent(agent::Output::ToHost(task)) if task.work == Work::Stop);
+        let stops =
+            |output: &Output| matches!(output, Output::Agent(agent::Output::ToHost(task)) if task.work == Work::Stop);
         let detail = String::from("something is stopped");
         event.outputs.iter().any(stops).then_some(Breach { property: "nothing stops", detail })
     }

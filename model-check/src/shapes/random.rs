@@ -5,10 +5,7 @@
 
 use super::{kind, name};
 use crate::{random::Random, surroundings::Line};
-use protocol::{
-    Change, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire, Wish,
-    manager::Request,
-};
+use protocol::{Change, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire, Wish, manager::Request};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
