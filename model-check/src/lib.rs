@@ -8,10 +8,16 @@
 pub mod action;
 pub mod chart;
 pub mod explore;
+pub mod inspector;
 pub mod property;
+pub mod random;
 pub mod run;
 pub mod scenario;
+pub mod shapes;
+pub mod shrink;
+pub mod simulate;
 pub mod surroundings;
+pub mod trace;
 pub mod world;
 
 pub use action::Action;

@@ -136,47 +136,50 @@ pub fn view(agent: &VmAgent) -> View {
 
 /// A1, A3, A4, and no loan out from a provider that is down.
 pub fn of_agent(agent: &VmAgent) -> Vec<Violation> {
+    agent.components().values().flat_map(|component| of_component(agent, component)).collect()
+}
+
+/// The same, of one component of an agent.
+pub fn of_component(agent: &VmAgent, component: &Component) -> Vec<Violation> {
     let vm = agent.id();
     let mut found = Vec::new();
-    for component in agent.components().values() {
-        let name = || component.name().clone();
-        let running = component.state().is_running();
-        let mut in_use: BTreeMap<&Name, u32> = BTreeMap::new();
-        for (binding, holding) in component.holdings().iter() {
-            match holding.state() {
-                HoldingState::Bound => {}
-                HoldingState::Recalled { .. } if !running => {
-                    found.push(Violation::RecallUnanswered { vm, component: name(), binding });
-                }
-                HoldingState::Held | HoldingState::Recalled { .. } => *in_use.entry(holding.import()).or_default() += 1,
+    let name = || component.name().clone();
+    let running = component.state().is_running();
+    let mut in_use: BTreeMap<&Name, u32> = BTreeMap::new();
+    for (binding, holding) in component.holdings().iter() {
+        match holding.state() {
+            HoldingState::Bound => {}
+            HoldingState::Recalled { .. } if !running => {
+                found.push(Violation::RecallUnanswered { vm, component: name(), binding });
             }
-            if agent.has_forgotten(holding.provider_vm()) {
-                let forgotten = holding.provider_vm();
-                found.push(Violation::TouchesForgottenVm { vm, component: name(), forgotten });
-            }
+            HoldingState::Held | HoldingState::Recalled { .. } => *in_use.entry(holding.import()).or_default() += 1,
         }
-        for (import, state) in component.holdings().imports().iter().filter(|_| running) {
-            let held = in_use.get(import).copied().unwrap_or(0);
-            // What was lost with its provider's VM could not be held on to; the component is stopping.
-            let excused = agent.forgotten().next().is_some() && component.must_stop();
-            match state.need {
-                Need::Strong(number) | Need::Value(number) if held < number && !excused => {
-                    found.push(Violation::TooFewHeld { vm, component: name(), import: import.clone() });
-                }
-                Need::Strong(_) | Need::Value(_) | Need::Weak(_) => {}
-            }
+        if agent.has_forgotten(holding.provider_vm()) {
+            let forgotten = holding.provider_vm();
+            found.push(Violation::TouchesForgottenVm { vm, component: name(), forgotten });
         }
-        let stands = component.state() == ComponentState::Started || component.has_died();
-        for (binding, loan) in component.loans().iter() {
-            let forgotten = loan.client_vm();
-            if agent.has_forgotten(forgotten) {
-                found.push(Violation::TouchesForgottenVm { vm, component: name(), forgotten });
+    }
+    for (import, state) in component.holdings().imports().iter().filter(|_| running) {
+        let held = in_use.get(import).copied().unwrap_or(0);
+        // What was lost with its provider's VM could not be held on to; the component is stopping.
+        let excused = agent.forgotten().next().is_some() && component.must_stop();
+        match state.need {
+            Need::Strong(number) | Need::Value(number) if held < number && !excused => {
+                found.push(Violation::TooFewHeld { vm, component: name(), import: import.clone() });
             }
-            // A recall for good may be on its way to a client that never had the loan.
-            let out = matches!(loan.state(), LoanState::Lent | LoanState::Recalled { last: false });
-            if out && !stands {
-                found.push(Violation::LentWhileDown { vm, component: name(), binding });
-            }
+            Need::Strong(_) | Need::Value(_) | Need::Weak(_) => {}
+        }
+    }
+    let stands = component.state() == ComponentState::Started || component.has_died();
+    for (binding, loan) in component.loans().iter() {
+        let forgotten = loan.client_vm();
+        if agent.has_forgotten(forgotten) {
+            found.push(Violation::TouchesForgottenVm { vm, component: name(), forgotten });
+        }
+        // A recall for good may be on its way to a client that never had the loan.
+        let out = matches!(loan.state(), LoanState::Lent | LoanState::Recalled { last: false });
+        if out && !stands {
+            found.push(Violation::LentWhileDown { vm, component: name(), binding });
         }
     }
     found

@@ -1,0 +1,235 @@
+//! Looks at a world after each step, and only at what the step touched.
+//!
+//! A step changes one machine. Whatever it does to a component's state is in its report to the manager, whatever it does
+//! to a binding is in a notice; so the components and bindings to look at can be read off the event. What goes on between
+//! two components of one VM without a word to anyone may escape that; so every so often, and at the end, everything is
+//! looked at. With [`Pace::EveryStep`] the whole machine that stepped, and all its neighbours' books about it, are looked
+//! at each time, and nothing escapes.
+
+use crate::{
+    action::Action,
+    property::{self, Breach, MINIMAL, ONCE},
+    surroundings::{Faults, Line},
+    world::{Event, Input, Output, Part, Place, World},
+};
+use protocol::{
+    BindingId, ComponentId, ComponentState, Fact, HostOutcome, Instruction, Name, Need, VmAgent, VmId, Work,
+    agent::{self, HoldingState},
+    invariant, manager,
+};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// How closely to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// After each step, at the whole machine that stepped and at its neighbours.
+    EveryStep,
+    /// After each step, at the components and bindings that it names; after so many steps, and at the end, at everything.
+    Named {
+        /// After how many steps everything is looked at.
+        whole_every: u64,
+    },
+}
+
+/// Both ends of a binding.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    provider_vm: VmId,
+    provider: ComponentId,
+    client_vm: VmId,
+    client: ComponentId,
+}
+
+/// Looks at a world after each step.
+#[derive(Debug)]
+pub struct Inspector {
+    pace: Pace,
+    may_stop: Option<BTreeSet<Name>>,
+    steps: u64,
+    /// Every binding that was ever ordered. Looked up, never walked through.
+    bindings: FxHashMap<BindingId, Ends>,
+    /// The bindings that each component was ever ordered to lend.
+    lent: FxHashMap<ComponentId, Vec<BindingId>>,
+}
+
+impl Inspector {
+    /// An inspector of the world of a script in which these faults may happen.
+    pub fn new(script: &[Line], faults: Faults, pace: Pace) -> Self {
+        let disrupted = faults.deaths > 0 || faults.losses > 0 || faults.failures > 0;
+        Self {
+            pace,
+            may_stop: (!disrupted).then(|| property::may_stop(script)),
+            steps: 0,
+            bindings: FxHashMap::default(),
+            lent: FxHashMap::default(),
+        }
+    }
+
+    /// Looks at a world after a step.
+    pub fn look(&mut self, world: &World, event: &Event) -> Option<Breach> {
+        self.steps += 1;
+        self.learn(event);
+        let found = match &event.input {
+            Some((Place::Agent(vm), input)) => self.look_at_agent(world, *vm, input, event),
+            // Strong bindings enter the book only with a request.
+            Some((Place::Manager, _)) if event.action == Action::Ask => property::of_part(world.part(Place::Manager), None),
+            Some(_) | None => None,
+        };
+        match self.pace {
+            Pace::Named { whole_every } if self.steps.is_multiple_of(whole_every) => found.or_else(|| self.whole(world)),
+            Pace::Named { .. } | Pace::EveryStep => found,
+        }
+    }
+
+    /// Looks at everything in a world.
+    pub fn whole(&self, world: &World) -> Option<Breach> {
+        let alone = world.parts().values().find_map(|part| property::of_part(part, self.may_stop.as_ref()));
+        alone.or_else(|| world.agents().find_map(|agent| self.all_of(world, agent)))
+    }
+
+    /// Takes note of the bindings that are ordered.
+    fn learn(&mut self, event: &Event) {
+        for output in &event.outputs {
+            let Output::Manager(manager::Output::ToAgent(provider_vm, order)) = output else { continue };
+            let Instruction::AddBinding { provider, client, client_vm, .. } = &order.instruction else { continue };
+            let binding = BindingId(order.number.0);
+            let (provider_vm, provider, client_vm, client) = (*provider_vm, *provider, *client_vm, *client);
+            self.bindings.insert(binding, Ends { provider_vm, provider, client_vm, client });
+            self.lent.entry(provider).or_default().push(binding);
+        }
+    }
+
+    fn look_at_agent(&self, world: &World, vm: VmId, input: &Input, event: &Event) -> Option<Breach> {
+        let agent = world.agent(vm)?;
+        let told = self.look_at_tasks(world, vm, event);
+        if self.pace == Pace::EveryStep {
+            let part = property::of_part(world.part(Place::Agent(vm)), None);
+            return told.or(part).or_else(|| self.all_of(world, agent)).or_else(|| self.gone(world, event));
+        }
+        told.or_else(|| self.look_at_input(world, agent, input)).or_else(|| self.look_at_outputs(world, agent, event))
+    }
+
+    /// What the host was asked to do.
+    fn look_at_tasks(&self, world: &World, vm: VmId, event: &Event) -> Option<Breach> {
+        let tasks = || {
+            event.outputs.iter().filter_map(|output| match output {
+                Output::Agent(agent::Output::ToHost(task)) => Some(task),
+                Output::Agent(_) | Output::Manager(_) => None,
+            })
+        };
+        tasks().next()?;
+        if let Part::Host(host) = world.part(Place::Host(vm))
+            && let Some(detail) = host.scandal.clone()
+        {
+            return Some(Breach { property: ONCE, detail });
+        }
+        let names = self.may_stop.as_ref()?;
+        let needless = tasks().find(|task| task.work == Work::Stop && !names.contains(&task.name))?;
+        Some(Breach { property: MINIMAL, detail: format!("{} is stopped", needless.name) })
+    }
+
+    /// The component or binding that made the agent step.
+    fn look_at_input(&self, world: &World, agent: &VmAgent, input: &Input) -> Option<Breach> {
+        let Input::Agent(input) = input else { return None };
+        match input {
+            agent::Input::FromHost(HostOutcome::Done { component, .. } | HostOutcome::Failed { component, .. })
+            | agent::Input::FromHost(HostOutcome::Died { component, .. }) => self.component(world, agent, *component),
+            agent::Input::FromPeer(_, notice) => self.binding(world, notice.binding()),
+            agent::Input::FromManager(order) => match &order.instruction {
+                Instruction::RemoveComponent { component } | Instruction::RestartComponent { component } => {
+                    self.component(world, agent, *component)
+                }
+                Instruction::AddBinding { .. } => self.binding(world, BindingId(order.number.0)),
+                Instruction::RemoveBinding { binding } => self.binding(world, *binding),
+                Instruction::ForgetVm { .. } => self.all_of(world, agent),
+                // Whatever these change is in the report.
+                Instruction::AddComponent { .. }
+                | Instruction::RetryComponent { .. }
+                | Instruction::SkipComponent { .. }
+                | Instruction::SetNeed { .. }
+                | Instruction::RollCall => None,
+            },
+            agent::Input::AlarmRang(_) => None,
+        }
+    }
+
+    /// The components and bindings that the agent then spoke of.
+    fn look_at_outputs(&self, world: &World, agent: &VmAgent, event: &Event) -> Option<Breach> {
+        event.outputs.iter().find_map(|output| match output {
+            Output::Agent(agent::Output::ToManager(report)) => report.facts.iter().find_map(|fact| match fact {
+                Fact::ComponentIs { component, .. } | Fact::ComponentGone { component } => {
+                    self.component(world, agent, *component)
+                }
+                Fact::BindingGone { binding } => self.binding(world, *binding),
+                Fact::OperationFailed { .. } | Fact::VmIs { .. } => None,
+            }),
+            Output::Agent(agent::Output::ToPeer(_, notice)) => self.binding(world, notice.binding()),
+            Output::Agent(_) | Output::Manager(_) => None,
+        })
+    }
+
+    /// What components that have just left had lent.
+    fn gone(&self, world: &World, event: &Event) -> Option<Breach> {
+        let reports = event.outputs.iter().filter_map(|output| match output {
+            Output::Agent(agent::Output::ToManager(report)) => Some(&report.facts),
+            Output::Agent(_) | Output::Manager(_) => None,
+        });
+        reports.flatten().find_map(|fact| match fact {
+            Fact::ComponentGone { component } => self.lent_by(world, *component),
+            _ => None,
+        })
+    }
+
+    /// Every component of an agent, against its neighbours.
+    fn all_of(&self, world: &World, agent: &VmAgent) -> Option<Breach> {
+        agent.components().iter().find_map(|(id, component)| {
+            let held = component.holdings().iter().find_map(|(binding, _)| self.binding(world, binding));
+            held.or_else(|| self.lent_by(world, *id))
+        })
+    }
+
+    /// One component, by itself and against its neighbours.
+    fn component(&self, world: &World, agent: &VmAgent, id: ComponentId) -> Option<Breach> {
+        if let Some(component) = agent.components().get(&id) {
+            if let Some(violation) = invariant::of_component(agent, component).first() {
+                return Some(Breach { property: violation.property(), detail: violation.to_string() });
+            }
+            let held = component.holdings().iter().find_map(|(binding, _)| self.binding(world, binding));
+            if held.is_some() {
+                return held;
+            }
+        }
+        self.lent_by(world, id)
+    }
+
+    fn lent_by(&self, world: &World, provider: ComponentId) -> Option<Breach> {
+        self.lent.get(&provider)?.iter().find_map(|binding| self.binding(world, *binding))
+    }
+
+    /// A2, of one binding: while its client runs and holds the loan, its provider stands behind it; or is lost, and the
+    /// client's agent has not been told.
+    fn binding(&self, world: &World, binding: BindingId) -> Option<Breach> {
+        let ends = self.bindings.get(&binding)?;
+        let client_agent = world.agent(ends.client_vm)?;
+        let client = client_agent.components().get(&ends.client)?;
+        let holding = client.holdings().get(binding)?;
+        let need = client.holdings().imports().get(holding.import()).map(|import| import.need);
+        let lends = !need.is_none_or(Need::is_value);
+        if !lends || !client.state().is_running() || holding.state() == HoldingState::Bound {
+            return None;
+        }
+        let stands = match world.agent(ends.provider_vm) {
+            None => !client_agent.has_forgotten(ends.provider_vm),
+            Some(agent) => agent.components().get(&ends.provider).is_some_and(|provider| {
+                (provider.state() == ComponentState::Started || provider.has_died())
+                    && provider.loans().get(binding).is_some_and(agent::Loan::is_out)
+            }),
+        };
+        let detail = || {
+            let (vm, name) = (ends.client_vm, client.name());
+            format!("{vm}: {name} is running and holds {binding}, whose provider is not started")
+        };
+        (!stands).then(|| Breach { property: property::ALL[1].1, detail: detail() })
+    }
+}
