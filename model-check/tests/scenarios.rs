@@ -11,10 +11,13 @@ use std::{
 };
 
 /// How many random orders of each story are tried.
-const ORDERS: u64 = 300;
+const ORDERS: u64 = 150;
+
+/// More steps than any story has.
+const STEPS_MAX: usize = 10_000;
 
 /// Stories that the protocol does not keep to yet, and what is wrong. One that has come right is taken off the list.
-const NOT_YET_RIGHT: [(&str, &str); 5] = [
+const NOT_YET_RIGHT: [(&str, &str); 6] = [
     // The up phase counts as done before the client holds the new loan, and then the old one is taken away.
     ("strategy-make-before-break", "a is stopped, and must never be"),
     // A start that was to be followed by a restart fails: it still waits to be stopped, and is never started again.
@@ -22,6 +25,8 @@ const NOT_YET_RIGHT: [(&str, &str); 5] = [
     // A binding whose removal is posted goes with one of its ends, and the phase waits for it for ever.
     ("r35-a-binding-goes-and-then-its-client", "unfinished"),
     ("failure-a-vm-is-lost-while-a-binding-goes", "unfinished"),
+    // A restart waits for its component to start, also when a later order has taken away what it needs.
+    ("r24-a-restart-meets-the-removal-of-its-provider", "unfinished"),
     // A VM is declared lost by its name, and another one has that name by then.
     ("failure-a-lost-vm-whose-name-was-taken-over", "unfinished"),
 ];
@@ -117,6 +122,9 @@ fn run(scenario: &Scenario, seed: u64) -> (Vec<Event>, Option<String>) {
         if actions.is_empty() {
             let complaints = scenario.expected.objections_at_end(&world);
             return (events, (!complaints.is_empty()).then(|| complaints.join("; ")));
+        }
+        if events.len() > STEPS_MAX {
+            return (Vec::new(), Some("it goes round in circles".into()));
         }
         let choice = if seed == 0 { 0 } else { draw(&mut random, actions.len()) };
         let event = world.apply(actions[choice]);

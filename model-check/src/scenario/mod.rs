@@ -62,6 +62,7 @@
 pub mod arbitrary;
 mod build;
 mod component;
+mod ends;
 mod expected;
 mod parse;
 mod print;
