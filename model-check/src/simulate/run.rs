@@ -234,7 +234,8 @@ impl<'a> Run<'a> {
             Action::Cloud(vm) => self.vms.retain(|it| *it != vm),
             Action::Lose(vm) => {
                 self.vms.retain(|it| *it != vm);
-                let Some(name) = self.world.operator().lost.get(&vm).cloned() else { return };
+                let Some(entry) = self.world.manager().book().vm_by_id(vm) else { return };
+                let name = entry.name.clone();
                 let at = self.now + self.random.duration(&self.settings.timing.declare);
                 let stretch = Stretch { name, deed: Deed::Declare, from: self.now, to: at };
                 let cause = self.stretches.add(stretch, cause);
