@@ -23,14 +23,17 @@ pub(crate) enum Sort {
 pub(crate) struct Lookup<'a> {
     pub(crate) types: &'a [ComponentType],
     pub(crate) classes: &'a [NodeClass],
+    /// Whether this is a binding preference: variables stand for single components then.
+    pub(crate) bindings: bool,
 }
 
+/// What a variable stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stands {
-    ForType,
-    ForNode,
-    ForComponent,
-    ForPort,
+    Type,
+    Node,
+    Component,
+    Port,
 }
 
 struct Scope<'a, 'b> {
@@ -75,6 +78,9 @@ impl Scope<'_, '_> {
         match &expression.shape {
             Shape::Integer(value) => Some((Term::Integer(*value), Sort::Number)),
             Shape::Truth(value) => Some((Term::Truth(*value), Sort::Truth)),
+            Shape::Count { .. } if self.names.bindings => {
+                self.complain(expression.span, "expected `bind(?x, ?y, port)`, found a count".to_owned())
+            }
             Shape::Count { place, component } => {
                 // Look up both, so that both complaints come at once.
                 let place = place.as_ref().map(|place| self.spot(place, expression.span));
@@ -87,8 +93,8 @@ impl Scope<'_, '_> {
             }
             Shape::Quantified(parts) => self.quantified(parts),
             Shape::Bind { one, other, port } => {
-                let one = self.slot(one, Stands::ForComponent, expression.span);
-                let other = self.slot(other, Stands::ForComponent, expression.span);
+                let one = self.slot(one, Stands::Component, expression.span);
+                let other = self.slot(other, Stands::Component, expression.span);
                 let port = self.port(port, expression.span);
                 Some((Term::Bind { one: one?, other: other?, port: port? }, Sort::Truth))
             }
@@ -139,12 +145,12 @@ impl Scope<'_, '_> {
     fn range(&mut self, parts: &Quantified) -> Option<(Range, Stands)> {
         let types: Vec<usize> = (0..self.names.types.len()).collect();
         let classes: Vec<usize> = (0..self.names.classes.len()).collect();
-        let in_bindings = parts.of_type.is_some() || mentions_bind(&parts.body);
+        let in_bindings = self.names.bindings;
         match &parts.domain {
-            Domain::Components => Some((Range::Types(types), Stands::ForType)),
-            Domain::Ports => Some((Range::Ports(self.ports()), Stands::ForPort)),
+            Domain::Components => Some((Range::Types(types), Stands::Type)),
+            Domain::Ports => Some((Range::Ports(self.ports()), Stands::Port)),
             Domain::Locations if in_bindings => self.components(parts, &classes),
-            Domain::Locations => Some((Range::Nodes(classes), Stands::ForNode)),
+            Domain::Locations => Some((Range::Nodes(classes), Stands::Node)),
             Domain::Pattern(text) => {
                 let pattern = self.pattern(text, parts.domain_span)?;
                 let classes: Vec<usize> =
@@ -157,10 +163,10 @@ impl Scope<'_, '_> {
                 let as_node = used_as_node(&parts.body, &parts.variable);
                 if as_node.unwrap_or(types.is_empty()) {
                     self.check_matches(text, classes.is_empty(), "location", parts.domain_span);
-                    Some((Range::Nodes(classes), Stands::ForNode))
+                    Some((Range::Nodes(classes), Stands::Node))
                 } else {
                     self.check_matches(text, types.is_empty(), "component", parts.domain_span);
-                    Some((Range::Types(types), Stands::ForType))
+                    Some((Range::Types(types), Stands::Type))
                 }
             }
         }
@@ -190,7 +196,7 @@ impl Scope<'_, '_> {
                 all.filter(|(_, kind)| pattern.matches(&kind.name)).map(|(position, _)| position).collect()
             }
         };
-        Some((Range::Components { types, classes: classes.iter().copied().collect() }, Stands::ForComponent))
+        Some((Range::Components { types, classes: classes.iter().copied().collect() }, Stands::Component))
     }
 
     fn ports(&self) -> Vec<String> {
@@ -210,7 +216,7 @@ impl Scope<'_, '_> {
 
     fn spot(&mut self, place: &Place, span: Span) -> Option<Spot> {
         match place {
-            Place::Variable(name) => self.slot(name, Stands::ForNode, span).map(Spot::Slot),
+            Place::Variable(name) => self.slot(name, Stands::Node, span).map(Spot::Slot),
             Place::Node { class, index } => {
                 let Some(position) = self.names.classes.iter().position(|known| known.name == *class) else {
                     return self.unknown("location", class, span);
@@ -227,7 +233,7 @@ impl Scope<'_, '_> {
 
     fn which(&mut self, reference: &Reference, span: Span) -> Option<Which> {
         match reference {
-            Reference::Variable(name) => self.slot(name, Stands::ForType, span).map(Which::Slot),
+            Reference::Variable(name) => self.slot(name, Stands::Type, span).map(Which::Slot),
             Reference::Name(name) => match self.names.types.iter().position(|kind| kind.name == *name) {
                 Some(position) => Some(Which::Type(position)),
                 None => self.unknown("component", name, span),
@@ -237,7 +243,7 @@ impl Scope<'_, '_> {
 
     fn port(&mut self, reference: &Reference, span: Span) -> Option<PortReference> {
         match reference {
-            Reference::Variable(name) => self.slot(name, Stands::ForPort, span).map(PortReference::Slot),
+            Reference::Variable(name) => self.slot(name, Stands::Port, span).map(PortReference::Slot),
             Reference::Name(name) if self.ports().contains(name) => Some(PortReference::Port(name.clone())),
             Reference::Name(name) => self.complain(span, format!("no component requires a port {name:?}")),
         }
@@ -272,10 +278,10 @@ impl Scope<'_, '_> {
 impl Stands {
     fn describe(self) -> &'static str {
         match self {
-            Self::ForType => "a component",
-            Self::ForNode => "a location",
-            Self::ForComponent => "a single component",
-            Self::ForPort => "a port",
+            Self::Type => "a component",
+            Self::Node => "a location",
+            Self::Component => "a single component",
+            Self::Port => "a port",
         }
     }
 }
@@ -288,10 +294,6 @@ fn children(expression: &Expression) -> Vec<&Expression> {
         Shape::Connected { parts, .. } => parts.iter().collect(),
         Shape::Absolute(inner) | Shape::Not(inner) => vec![inner],
     }
-}
-
-fn mentions_bind(expression: &Expression) -> bool {
-    matches!(expression.shape, Shape::Bind { .. }) || children(expression).into_iter().any(mentions_bind)
 }
 
 /// Whether the variable is used as a node; `None` if it is not used at all.

@@ -50,7 +50,8 @@ impl Wish {
         types: &[ComponentType],
         classes: &[NodeClass],
     ) -> Result<Self, Vec<TextComplaint>> {
-        let mut reader = Reader { names: Lookup { types, classes }, wish: Self::default(), complaints: Vec::new() };
+        let mut reader =
+            Reader { names: Lookup { types, classes, bindings: false }, wish: Self::default(), complaints: Vec::new() };
         if !text.specification.trim().is_empty() {
             reader.specification(text.specification);
         }
@@ -136,7 +137,8 @@ impl Reader<'_> {
             Err(found) => complaints = found,
             Ok(BindingPreference::Local) => self.wish.binding_goals.push(BindingGoal::Local),
             Ok(BindingPreference::Expression(expression)) => {
-                if let Some(term) = self.names.number(&expression, &mut complaints) {
+                let names = Lookup { bindings: true, ..self.names };
+                if let Some(term) = names.number(&expression, &mut complaints) {
                     self.wish.binding_goals.push(BindingGoal::Term(term));
                 }
             }

@@ -20,7 +20,7 @@ enum Bound {
     Here,
 }
 
-pub(super) struct Compiler<'a> {
+pub(crate) struct Compiler<'a> {
     problem: &'a Problem,
     groups: Vec<Group>,
     pub(super) bounds: Vec<(i64, i64)>,
@@ -79,6 +79,7 @@ pub(super) fn model(problem: &Problem, selection: &Selection) -> Result<Model, M
                 compiler.number(term)
             }
         };
+        compiler.too_large |= !form.is_exact();
         forms.push(form);
         compiler.check(&goal.text)?;
     }
@@ -95,6 +96,30 @@ fn sizes(problem: &Problem) -> Vec<Vec<i64>> {
         .iter()
         .map(|kind| resources.iter().map(|name| kind.resources.get(*name).copied().unwrap_or(0)).collect())
         .collect()
+}
+
+impl<'a> Compiler<'a> {
+    /// A compiler for programs that are not about placements.
+    pub(crate) fn without_nodes(problem: &'a Problem) -> Self {
+        Self {
+            problem,
+            groups: Vec::new(),
+            bounds: Vec::new(),
+            measures: Vec::new(),
+            rows: Vec::new(),
+            too_large: false,
+            slots: Vec::new(),
+        }
+    }
+
+    /// The program that was built up; `None` if its numbers became too large.
+    pub(crate) fn into_model(self, goals: Vec<Linear>) -> Option<Model> {
+        let Self { groups, bounds, measures, rows, too_large, .. } = self;
+        let too_large = too_large || !goals.iter().all(Linear::is_exact);
+        let interfaces = Interfaces::default();
+        let model = Model { groups, sizes: Vec::new(), bounds, measures, rows, interfaces, goals };
+        (!too_large).then_some(model)
+    }
 }
 
 impl Compiler<'_> {
@@ -412,7 +437,7 @@ impl Compiler<'_> {
     }
 }
 
-fn compared(operator: Comparison, left: &Linear, right: &Linear) -> Formula {
+pub(crate) fn compared(operator: Comparison, left: &Linear, right: &Linear) -> Formula {
     let more = Formula::at_least(left, right);
     let less = Formula::at_least(right, left);
     match operator {

@@ -52,7 +52,7 @@ impl Compiler<'_> {
     }
 
     /// A form that is 1 exactly where the formula holds and 0 elsewhere.
-    pub(super) fn reified(&mut self, formula: Formula) -> Linear {
+    pub(crate) fn reified(&mut self, formula: Formula) -> Linear {
         let formula = formula.settled(&self.bounds);
         if let Formula::Truth(value) = formula {
             return Linear::constant(i128::from(value));
@@ -64,7 +64,7 @@ impl Compiler<'_> {
         truth
     }
 
-    pub(super) fn absolute(&mut self, form: &Linear) -> Linear {
+    pub(crate) fn absolute(&mut self, form: &Linear) -> Linear {
         let (low, high) = form.range(&self.bounds);
         if low >= 0 {
             return form.clone();
@@ -103,7 +103,7 @@ impl Compiler<'_> {
 
     /// The product of two forms: the one with the smaller range is written in binary, each digit times the other is a
     /// variable of its own.
-    pub(super) fn product(&mut self, left: &Linear, right: &Linear) -> Linear {
+    pub(crate) fn product(&mut self, left: &Linear, right: &Linear) -> Linear {
         if let Some(value) = left.fixed() {
             return right.times(value);
         }
@@ -141,14 +141,14 @@ impl Compiler<'_> {
     }
 
     /// A new variable that is no measure.
-    pub(super) fn auxiliary(&mut self, low: i128, high: i128) -> usize {
+    pub(crate) fn auxiliary(&mut self, low: i128, high: i128) -> usize {
         let bounds = (self.exact(low), self.exact(high));
         self.bounds.push(bounds);
         self.measures.push(None);
         self.bounds.len() - 1
     }
 
-    pub(super) fn row(&mut self, form: &Linear, relation: Relation) {
+    pub(crate) fn row(&mut self, form: &Linear, relation: Relation) {
         let terms: Vec<(usize, i64)> =
             form.terms.iter().map(|(variable, amount)| (*variable, self.exact(*amount))).collect();
         let amount = self.exact(form.constant.saturating_neg());

@@ -42,6 +42,12 @@ impl Linear {
         self.terms.is_empty().then_some(self.constant)
     }
 
+    /// Whether the solver can compute with its numbers exactly.
+    pub(crate) fn is_exact(&self) -> bool {
+        let limit = i128::from(super::EXACT_MAX);
+        self.terms.values().chain([&self.constant]).all(|number| number.abs() < limit)
+    }
+
     /// The least and greatest value within the given bounds of the variables.
     pub(crate) fn range(&self, bounds: &[(i64, i64)]) -> (i128, i128) {
         let (mut low, mut high) = (self.constant, self.constant);

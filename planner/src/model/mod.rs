@@ -7,7 +7,7 @@
 //! So nothing grows with the number of identical nodes.
 
 pub(crate) mod columns;
-mod compile;
+pub(crate) mod compile;
 mod formula;
 mod groups;
 pub(crate) mod interfaces;

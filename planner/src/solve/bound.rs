@@ -31,7 +31,7 @@ pub(crate) struct Relaxed {
 }
 
 impl Relaxed {
-    /// `multipliers`: for the links of measures (by variable), then for rows.
+    /// From multipliers for the links of measures (by variable) and for rows; `None` if numbers become too large.
     pub(crate) fn new(
         model: &Model,
         objective: &[i64],
@@ -39,7 +39,7 @@ impl Relaxed {
         rows: &[Row],
         link_multipliers: &[f64],
         row_multipliers: &[f64],
-    ) -> Self {
+    ) -> Option<Self> {
         let mut worth: Vec<i128> = objective.iter().map(|factor| i128::from(*factor) * SCALE).collect();
         let mut fixed = 0_i128;
         for (row, multiplier) in rows.iter().zip(row_multipliers) {
@@ -50,9 +50,9 @@ impl Relaxed {
             if multiplier == 0 {
                 continue;
             }
-            fixed += multiplier * i128::from(row.amount);
+            fixed = add_product(fixed, multiplier, i128::from(row.amount))?;
             for (variable, factor) in &row.terms {
-                worth[*variable] -= multiplier * i128::from(*factor);
+                worth[*variable] = add_product(worth[*variable], -multiplier, i128::from(*factor))?;
             }
         }
         let mut prices = vec![0_i128; worth.len()];
@@ -65,46 +65,58 @@ impl Relaxed {
                 prices[variable] = if left.abs() <= noise { -worth[variable] } else { wanted };
             }
             let left = worth[variable] + prices[variable];
-            fixed += left * i128::from(if left >= 0 { *low } else { *high });
+            fixed = add_product(fixed, left, i128::from(if left >= 0 { *low } else { *high }))?;
         }
-        Self { fixed, prices }
+        prices.iter().all(|price| price.abs() <= PRICE_MAX).then_some(Self { fixed, prices })
     }
 
-    /// The bound when each group's best column is worth this much.
-    pub(crate) fn with_best(&self, model: &Model, best: &[i128]) -> i128 {
-        let columns: i128 =
-            model.groups.iter().zip(best).map(|(group, worth)| i128::from(group.number()) * worth).sum();
-        self.fixed - columns
+    /// The bound when each group's best column is worth this much; `None` if numbers become too large.
+    pub(crate) fn with_best(&self, model: &Model, best: &[i128]) -> Option<i128> {
+        let mut groups = model.groups.iter().zip(best);
+        groups.try_fold(self.fixed, |sum, (group, worth)| add_product(sum, -worth, i128::from(group.number())))
     }
 
-    /// The bound over the given columns only, each used between its limits; `None` if the limits cannot be met.
-    pub(crate) fn over(&self, model: &Model, columns: &[Column], limits: &[(i64, i64)]) -> Option<i128> {
-        let mut total = 0_i128;
+    /// The bound over the given columns only, each used between its limits.
+    pub(crate) fn over(&self, model: &Model, columns: &[Column], limits: &[(i64, i64)]) -> Over {
         let mut choices: Vec<Vec<(i128, i64)>> = vec![Vec::new(); model.groups.len()];
         let mut free: Vec<i64> = model.groups.iter().map(|group| group.number()).collect();
+        let mut sum = Some(self.fixed);
         for (column, (low, high)) in columns.iter().zip(limits) {
             let worth = column.worth(&self.prices);
-            total += worth * i128::from(*low);
+            sum = sum.and_then(|sum| add_product(sum, -worth, i128::from(*low)));
             free[column.group] -= low;
             choices[column.group].push((worth, high - low));
         }
         for (choices, free) in choices.iter_mut().zip(free) {
-            if free < 0 {
-                return None;
-            }
             choices.sort_unstable_by_key(|(worth, _)| std::cmp::Reverse(*worth));
             let mut free = free;
             for (worth, most) in choices {
-                let used = (*most).min(free);
-                total += *worth * i128::from(used);
+                let used = (*most).min(free.max(0));
+                sum = sum.and_then(|sum| add_product(sum, -*worth, i128::from(used)));
                 free -= used;
             }
-            if free > 0 {
-                return None;
+            if free != 0 {
+                return Over::Nothing;
             }
         }
-        Some(self.fixed - total)
+        sum.map_or(Over::TooLarge, Over::Bound)
     }
+}
+
+/// A bound over given columns.
+pub(crate) enum Over {
+    Bound(i128),
+    /// The limits of the columns cannot be met.
+    Nothing,
+    /// Numbers became too large to say.
+    TooLarge,
+}
+
+/// Prices beyond this could overflow when a column's worth is summed up.
+const PRICE_MAX: i128 = 1 << 68;
+
+fn add_product(sum: i128, a: i128, b: i128) -> Option<i128> {
+    a.checked_mul(b)?.checked_add(sum)
 }
 
 /// A scaled bound as a whole number, rounded up: goals have whole values, multiples of `step` beyond `constant`.

@@ -3,7 +3,7 @@
 //! The multipliers of the program over few columns give a price to everything a column offers; the column of greatest
 //! worth at these prices either improves the program or proves, exactly, how good any placement can be.
 
-use super::bound::{Relaxed, rounded_up};
+use super::bound::{Relaxed, SCALE, rounded_up};
 use super::boxes::tighten;
 use super::stage::Stage;
 use crate::model::Row;
@@ -26,9 +26,13 @@ pub(crate) enum Root {
 
 /// One round of pricing.
 struct Round {
-    bound: i128,
+    /// No placement is better than this (scaled); `None` if numbers became too large to say.
+    bound: Option<i128>,
+    /// No column of the group is worth more than this.
     best: Vec<i128>,
     found: Vec<Column>,
+    /// Whether some group has no column at all: not even an empty node is allowed there.
+    empty_group: bool,
 }
 
 impl Stage<'_, '_> {
@@ -80,7 +84,7 @@ impl Stage<'_, '_> {
         new
     }
 
-    /// Whether the rows can be met at all, fractions allowed; `None` if that cannot be told. Adds columns on the way.
+    /// Whether the rows can be met at all, fractions allowed; `None` if the caller stopped. Adds columns on the way.
     fn feasible(&mut self, bounds: &[(i64, i64)], rows: &[Row]) -> Option<bool> {
         let nothing = vec![0_i64; bounds.len()];
         for _ in 0..ROUNDS_MAX {
@@ -88,26 +92,33 @@ impl Stage<'_, '_> {
                 return None;
             }
             let program = self.program(&nothing, bounds, rows, self.columns, None);
-            let relaxed = self.relaxed(&program, &nothing, bounds, rows, 1.0)?;
+            // Without an opinion of the engine there is no reason to give up.
+            let Some(relaxed) = self.relaxed(&program, &nothing, bounds, rows, 1.0) else { return Some(true) };
             let round = self.price(&relaxed)?;
-            if round.best.iter().any(|worth| *worth == i128::MIN) || round.bound > 0 {
+            if round.empty_group || round.bound.is_some_and(|bound| bound > 0) {
                 return Some(false);
             }
-            let known: i128 = relaxed.with_best(self.model, &self.best_known(&relaxed));
             // Nothing is violated over the known columns, up to rounding: good enough to go on.
-            if known <= super::bound::SCALE >> 20 {
+            if self.over_known(&relaxed).is_some_and(|known| known <= SCALE >> 20) {
                 return Some(true);
             }
             if !self.add_all(round.found) {
                 return Some(true);
             }
         }
-        None
+        Some(true)
     }
 
     fn descend(&mut self, bounds: Vec<(i64, i64)>, rows: &[Row]) -> Root {
         let objective = self.objective.clone();
+        // Multipliers of zero give a poor bound, but a certain one.
+        let none = Relaxed::new(self.model, &objective, &bounds, &[], &vec![0.0; bounds.len()], &[]);
         let mut root: Option<(i128, Relaxed, Vec<i128>)> = None;
+        if let Some(relaxed) = none
+            && let Some(Round { bound: Some(bound), best, .. }) = self.price(&relaxed)
+        {
+            root = Some((bound, relaxed, best));
+        }
         for _ in 0..ROUNDS_MAX {
             if !self.watch.go() {
                 break;
@@ -115,13 +126,14 @@ impl Stage<'_, '_> {
             let program = self.program(&objective, &bounds, rows, self.columns, None);
             let Some(relaxed) = self.relaxed(&program, &objective, &bounds, rows, MULTIPLIERS_MAX) else { break };
             let Some(round) = self.price(&relaxed) else { break };
-            let over_known = relaxed.with_best(self.model, &self.best_known(&relaxed));
-            let done = rounded_up(round.bound, self.step)
-                >= rounded_up(over_known - (super::bound::SCALE >> 16), self.step)
-                && over_known - round.bound <= super::bound::SCALE >> 4;
-            if root.as_ref().is_none_or(|(bound, ..)| round.bound > *bound) {
-                self.watch.progress.bound = Some(rounded_up(round.bound, self.step));
-                root = Some((round.bound, relaxed, round.best));
+            let Some(bound) = round.bound else { break };
+            let done = self.over_known(&relaxed).is_some_and(|known| {
+                let most = rounded_up(known - (SCALE >> 16), self.step);
+                rounded_up(bound, self.step) >= most && known - bound <= SCALE >> 4
+            });
+            if root.as_ref().is_none_or(|(known, ..)| bound > *known) {
+                self.watch.progress.bound = Some(rounded_up(bound, self.step));
+                root = Some((bound, relaxed, round.best));
             }
             if done || root.as_ref().is_some_and(|(bound, ..)| self.closes(*bound)) || !self.add_all(round.found) {
                 break;
@@ -142,39 +154,42 @@ impl Stage<'_, '_> {
     }
 
     /// The worth of the best known column of each group.
-    fn best_known(&self, relaxed: &Relaxed) -> Vec<i128> {
-        let mut best = vec![i128::MIN; self.model.groups.len()];
+    fn best_known(&self, relaxed: &Relaxed) -> Vec<Option<i128>> {
+        let mut best = vec![None; self.model.groups.len()];
         for column in self.columns.iter() {
-            best[column.group] = best[column.group].max(column.worth(&relaxed.prices));
+            let known = &mut best[column.group];
+            *known = (*known).max(Some(column.worth(&relaxed.prices)));
         }
         best
     }
 
-    /// Finds columns that are worth more than the known ones, and the exact bound that follows.
-    /// A group without any column has a best worth of `i128::MIN`. `None` if the caller stopped.
+    /// The bound as if there were no other columns than the known ones.
+    fn over_known(&self, relaxed: &Relaxed) -> Option<i128> {
+        let best: Option<Vec<i128>> = self.best_known(relaxed).into_iter().collect();
+        relaxed.with_best(self.model, &best?)
+    }
+
+    /// Finds columns that are worth more than the known ones, and the exact bound that follows. `None` if the caller
+    /// stopped.
     fn price(&mut self, relaxed: &Relaxed) -> Option<Round> {
-        let mut best = self.best_known(relaxed);
+        let mut best = Vec::new();
         let mut found = Vec::new();
-        for group in 0..self.model.groups.len() {
+        let mut empty_group = false;
+        for (group, known) in self.best_known(relaxed).into_iter().enumerate() {
             let number = i128::from(self.model.groups[group].number()).max(1);
-            let tolerance = ((super::bound::SCALE >> 18) / number).max(1);
-            let known = best[group] != i128::MIN;
-            let floor = if known { best[group] + tolerance } else { i128::MIN / 4 };
+            let tolerance = ((SCALE >> 18) / number).max(1);
+            let floor = known.map_or(i128::MIN / 4, |known| known + tolerance);
             let watch = &mut *self.watch;
             let (columns, search) = self.model.best_columns(group, &relaxed.prices, floor, &mut || watch.go());
             if search != Search::Complete {
                 return None;
             }
-            best[group] = match columns.last() {
-                Some(column) => column.worth(&relaxed.prices),
-                None if known => floor,
-                None => i128::MIN,
-            };
+            empty_group |= columns.is_empty() && known.is_none();
+            best.push(columns.last().map_or(floor, |column| column.worth(&relaxed.prices)));
             // The last few are the best ones.
             found.extend(columns.into_iter().rev().take(6));
         }
-        let missing = best.contains(&i128::MIN);
-        let bound = if missing { i128::MAX } else { relaxed.with_best(self.model, &best) };
-        Some(Round { bound, best, found })
+        let bound = if empty_group { None } else { relaxed.with_best(self.model, &best) };
+        Some(Round { bound, best, found, empty_group })
     }
 }

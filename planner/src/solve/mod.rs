@@ -6,11 +6,11 @@
 
 mod bound;
 mod boxes;
-pub mod engine;
+pub(crate) mod engine;
 mod generate;
 mod search;
 mod stage;
-pub mod watch;
+pub(crate) mod watch;
 
 use crate::model::columns::Column;
 use crate::model::linear::Linear;

@@ -1,6 +1,6 @@
 //! Branch and bound, with every branch that is given up given up for an exact reason.
 
-use super::bound::{Relaxed, rounded_up};
+use super::bound::{Over, Relaxed, SCALE, rounded_up};
 use super::boxes::tighten;
 use super::engine::Belief;
 use super::generate::Root;
@@ -110,7 +110,7 @@ impl Stage<'_, '_> {
     /// All columns that a better placement than the incumbent can use; `None` if they are too many to list.
     fn relevant_columns(&mut self, bound: i128, relaxed: &Relaxed, best: &[i128]) -> Option<Vec<Column>> {
         // Using a column costs at least the difference to the best one of its group.
-        let allowance = self.incumbent.as_ref().map(|best| (best.value - self.step) * super::bound::SCALE - bound);
+        let allowance = self.incumbent.as_ref().map(|best| (best.value - self.step) * SCALE - bound);
         let mut columns = Vec::new();
         for (group, best) in best.iter().enumerate() {
             let floor = allowance.map_or(i128::MIN / 4, |allowance| best - allowance - 1);
@@ -243,9 +243,10 @@ impl Stage<'_, '_> {
         let limit = if infeasible { 1.0 } else { 1e8 };
         let Some(relaxed) = self.relaxed(&program, &objective, &branch.bounds, rows, limit) else { return false };
         match relaxed.over(self.model, columns, &branch.limits) {
-            None => true,
-            Some(bound) if infeasible => bound > 0,
-            Some(bound) => self.closes(bound),
+            Over::Nothing => true,
+            Over::TooLarge => false,
+            Over::Bound(bound) if infeasible => bound > 0,
+            Over::Bound(bound) => self.closes(bound),
         }
     }
 }

@@ -110,7 +110,7 @@ impl Stage<'_, '_> {
         if rest.len() < rows.len() {
             return None;
         }
-        Some(Relaxed::new(self.model, objective, bounds, rows, &links, &rest))
+        Relaxed::new(self.model, objective, bounds, rows, &links, &rest)
     }
 
     /// The exact values of all variables for these uses; auxiliary ones are taken from `hint`.
