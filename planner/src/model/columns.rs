@@ -1,5 +1,6 @@
 //! Multisets of components that fit on one node, listed or searched for the one of greatest worth.
 
+use super::ceiling::{Ceiling, Item};
 use super::{Measure, Model};
 
 /// A multiset for a node of a group, and its value for each measure (by variable, zeros left out).
@@ -105,12 +106,13 @@ struct Walk<'a> {
     prices: &'a Prices,
     /// Types in the order they are decided.
     order: Vec<usize>,
-    /// What one more instance adds, for measures that are linear in it.
-    gains: Vec<i128>,
-    /// Variables whose measures are not linear, decided once the multiset is complete.
+    /// What one more instance of each type adds, for measures that are linear in it, in that order.
+    items: Vec<Item<'a>>,
+    ceiling: Ceiling,
+    /// Variables whose measures are not linear; they are bounded on the way and known once the multiset is complete.
     rest: Vec<usize>,
-    /// The most that those can add.
-    rest_most: i128,
+    /// What any node that hosts something adds: its cost.
+    inhabited: i128,
     least: Vec<i64>,
     most: Vec<i64>,
     room: Vec<i64>,
@@ -127,18 +129,22 @@ impl<'a> Walk<'a> {
         let described = &model.groups[group];
         let mut gains = vec![0_i128; model.types()];
         let mut rest = Vec::new();
-        let mut rest_most = 0;
+        let mut inhabited = 0;
+        // Only for the order: components that stay are worth more than others.
+        let mut extra = vec![0_i128; model.types()];
         for (variable, measure) in model.measures.iter().enumerate() {
             let price = prices[variable];
             match measure {
                 None => {}
                 Some(_) if price == 0 => {}
                 Some(Measure::Count { kind, groups }) => gains[*kind] += if groups[group] { price } else { 0 },
+                Some(Measure::Cost) => inhabited += price * i128::from(described.cost),
                 Some(measure) => {
-                    let (low, high) = measure.range(group, described);
-                    if (low, high) != (0, 0) {
+                    if let Measure::Kept { kind } = measure {
+                        extra[*kind] += if described.today[*kind] > 0 { price } else { 0 };
+                    }
+                    if measure.range(group, described) != (0, 0) {
                         rest.push(variable);
-                        rest_most += (price * i128::from(low)).max(price * i128::from(high));
                     }
                 }
             }
@@ -153,15 +159,21 @@ impl<'a> Walk<'a> {
                 .unwrap_or(0)
                 .max(1)
         };
-        order.sort_by_key(|kind| (-(gains[*kind] * 1_000 / weight(*kind)), *kind));
+        order.sort_by_key(|kind| (-((gains[*kind] + extra[*kind]) * 1_000 / weight(*kind)), *kind));
+        let items: Vec<Item<'a>> = order
+            .iter()
+            .map(|kind| Item { gain: gains[*kind], size: &model.sizes[*kind], most: described.most[*kind] })
+            .collect();
+        let ceiling = Ceiling::new(&items, &described.room);
         Self {
             model,
             group,
             prices,
             order,
-            gains,
+            items,
+            ceiling,
             rest,
-            rest_most,
+            inhabited,
             least: vec![0; model.types()],
             most: described.most.clone(),
             room: described.room.clone(),
@@ -173,7 +185,13 @@ impl<'a> Walk<'a> {
 
     fn run(&mut self, visit: &mut Visit<'_>, floor: i128) -> Search {
         let mut floor = floor;
-        self.walk(0, 0, visit, &mut floor);
+        // The empty node first: all others cost something, which then counts from the start.
+        let none = vec![0; self.most.len()];
+        let passes = self.model.groups[self.group].filters.iter().all(|filter| filter.evaluate(&none) != 0);
+        if passes && !self.arrive(0, visit, &mut floor) {
+            return self.search;
+        }
+        self.walk(0, self.inhabited, visit, &mut floor);
         self.search
     }
 
@@ -184,11 +202,13 @@ impl<'a> Walk<'a> {
             self.search = Search::Stopped;
             return false;
         }
-        if worth + self.rest_most + self.most_from(depth) <= *floor || !self.may_pass() {
+        let most = worth + self.ceiling.above(&self.items, depth, &self.room);
+        if most + self.rest_most() <= *floor || !self.may_pass() {
             return true;
         }
         let Some(kind) = self.order.get(depth).copied() else {
-            return self.arrive(worth, visit, floor);
+            let empty = self.least.iter().all(|count| *count == 0);
+            return empty || self.arrive(worth, visit, floor);
         };
         let (before_least, before_most) = (self.least[kind], self.most[kind]);
         let size = &self.model.sizes[kind];
@@ -198,7 +218,7 @@ impl<'a> Walk<'a> {
         for count in (0..=most).rev() {
             (self.least[kind], self.most[kind]) = (count, count);
             self.take(kind, count);
-            goes_on = self.walk(depth + 1, worth + self.gains[kind] * i128::from(count), visit, floor);
+            goes_on = self.walk(depth + 1, worth + self.items[depth].gain * i128::from(count), visit, floor);
             self.take(kind, -count);
             if !goes_on {
                 break;
@@ -228,37 +248,22 @@ impl<'a> Walk<'a> {
         true
     }
 
+    /// The most that measures which are not linear can add, given what is decided.
+    fn rest_most(&self) -> i128 {
+        let described = &self.model.groups[self.group];
+        let mut sum = 0;
+        for variable in &self.rest {
+            let measure = self.model.measures[*variable].as_ref().expect("only measures are listed");
+            let (low, high) = measure.range_within(self.group, described, &self.least, &self.most);
+            let price = self.prices[*variable];
+            sum += (price * i128::from(low)).max(price * i128::from(high));
+        }
+        sum
+    }
+
     /// Whether some multiset that agrees with what is decided can pass the filters.
     fn may_pass(&self) -> bool {
         let filters = &self.model.groups[self.group].filters;
         filters.iter().all(|filter| filter.range(&self.least, &self.most) != (0, 0))
-    }
-
-    /// An upper bound on what the undecided types can add: for each resource, fill what is left with the best of them.
-    fn most_from(&self, depth: usize) -> i128 {
-        let mut bound = i128::MAX;
-        for (resource, room) in self.room.iter().enumerate() {
-            let mut weightless = 0_i128;
-            let mut best = 0_i128;
-            for kind in &self.order[depth..] {
-                let gain = self.gains[*kind];
-                if gain <= 0 {
-                    continue;
-                }
-                let size = self.model.sizes[*kind][resource];
-                if size == 0 {
-                    weightless += gain * i128::from(self.most[*kind]);
-                } else {
-                    let all = gain * i128::from(*room);
-                    best = best.max((all + i128::from(size) - 1) / i128::from(size));
-                }
-            }
-            bound = bound.min(best + weightless);
-        }
-        if self.room.is_empty() {
-            bound =
-                self.order[depth..].iter().map(|kind| self.gains[*kind].max(0) * i128::from(self.most[*kind])).sum();
-        }
-        bound
     }
 }

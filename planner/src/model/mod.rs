@@ -6,6 +6,7 @@
 //! type, cost, nodes that host two of something …). Each measure has a variable; wishes become rows over variables.
 //! So nothing grows with the number of identical nodes.
 
+mod ceiling;
 pub(crate) mod columns;
 pub(crate) mod compile;
 mod formula;
@@ -86,12 +87,17 @@ impl Measure {
 
     /// The least and greatest value that a column of this group can have.
     pub(crate) fn range(&self, position: usize, group: &Group) -> (i64, i64) {
+        self.range_within(position, group, &vec![0; group.most.len()], &group.most)
+    }
+
+    /// As [`Self::range`], for columns with counts between `least` and `most`.
+    pub(crate) fn range_within(&self, position: usize, group: &Group, least: &[i64], most: &[i64]) -> (i64, i64) {
         match self {
-            Self::Count { kind, groups } => (0, if groups[position] { group.most[*kind] } else { 0 }),
+            Self::Count { kind, groups } if groups[position] => (least[*kind], most[*kind]),
+            Self::Local { number, groups } if groups[position] => number.range(least, most),
+            Self::Count { .. } | Self::Local { .. } => (0, 0),
             Self::Cost => (0, group.cost),
-            Self::Local { number, groups } if groups[position] => number.range(&vec![0; group.most.len()], &group.most),
-            Self::Local { .. } => (0, 0),
-            Self::Kept { kind } => (0, group.most[*kind].min(group.today[*kind])),
+            Self::Kept { kind } => (least[*kind].min(group.today[*kind]), most[*kind].min(group.today[*kind])),
         }
     }
 }

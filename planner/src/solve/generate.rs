@@ -18,6 +18,8 @@ const ROUNDS_MAX: usize = 2_000;
 pub(crate) enum Root {
     /// There is no placement at all, certainly.
     Infeasible,
+    /// The incumbent is optimal, certainly.
+    Closed,
     /// No placement is better than the bound (scaled); the best column of each group is worth at most `best`.
     Bounded { bound: i128, relaxed: Relaxed, best: Vec<i128>, bounds: Vec<(i64, i64)> },
     /// The engine failed or the caller stopped; nothing is known.
@@ -47,12 +49,26 @@ impl Stage<'_, '_> {
             }
             rows = self.rows_in(&bounds);
         }
+        if self.closed_by_boxes(&bounds) {
+            return Root::Closed;
+        }
         self.first_columns();
-        match self.feasible(&bounds, &rows) {
+        // With a placement at hand there is nothing to ask.
+        let feasible = if self.incumbent.is_some() { Some(true) } else { self.feasible(&bounds, &rows) };
+        match feasible {
             Some(true) => self.descend(bounds, &rows),
             Some(false) => Root::Infeasible,
             None => Root::Unknown,
         }
+    }
+
+    /// Whether the bounds of the variables alone show that the incumbent is optimal.
+    fn closed_by_boxes(&self, bounds: &[(i64, i64)]) -> bool {
+        let terms = self.objective.iter().zip(bounds);
+        let least: i128 = terms
+            .map(|(factor, (low, high))| i128::from(*factor) * i128::from(if *factor >= 0 { *low } else { *high }))
+            .sum();
+        self.incumbent.as_ref().is_some_and(|best| best.value <= least)
     }
 
     /// A few simple columns to start from.
@@ -61,12 +77,12 @@ impl Stage<'_, '_> {
             let described = &self.model.groups[group];
             let none = vec![0_i64; self.model.types()];
             let mut candidates = vec![none.clone(), described.today.clone()];
-            for kind in 0..self.model.types() {
-                for count in [1, described.most[kind]] {
-                    let mut counts = none.clone();
-                    counts[kind] = count;
-                    candidates.push(counts);
-                }
+            // One group of each class is enough to begin with; pricing finds the rest.
+            let first = self.model.groups[..group].iter().all(|other| other.class != described.class);
+            for kind in (0..self.model.types()).filter(|_| first) {
+                let mut counts = none.clone();
+                counts[kind] = described.most[kind];
+                candidates.push(counts);
             }
             for counts in candidates {
                 if self.model.allows(group, &counts) {
@@ -111,14 +127,7 @@ impl Stage<'_, '_> {
 
     fn descend(&mut self, bounds: Vec<(i64, i64)>, rows: &[Row]) -> Root {
         let objective = self.objective.clone();
-        // Multipliers of zero give a poor bound, but a certain one.
-        let none = Relaxed::new(self.model, &objective, &bounds, &[], &vec![0.0; bounds.len()], &[]);
         let mut root: Option<(i128, Relaxed, Vec<i128>)> = None;
-        if let Some(relaxed) = none
-            && let Some(Round { bound: Some(bound), best, .. }) = self.price(&relaxed)
-        {
-            root = Some((bound, relaxed, best));
-        }
         for _ in 0..ROUNDS_MAX {
             if !self.watch.go() {
                 break;
@@ -139,10 +148,17 @@ impl Stage<'_, '_> {
                 break;
             }
         }
-        match root {
+        match root.or_else(|| self.without_multipliers(&bounds)) {
             Some((bound, relaxed, best)) => Root::Bounded { bound, relaxed, best, bounds },
             None => Root::Unknown,
         }
+    }
+
+    /// Multipliers of zero give a poor bound, but a certain one, whatever the engine does.
+    fn without_multipliers(&mut self, bounds: &[(i64, i64)]) -> Option<(i128, Relaxed, Vec<i128>)> {
+        let relaxed = Relaxed::new(self.model, &self.objective, bounds, &[], &vec![0.0; bounds.len()], &[])?;
+        let round = self.price(&relaxed)?;
+        Some((round.bound?, relaxed, round.best))
     }
 
     fn add_all(&mut self, found: Vec<Column>) -> bool {

@@ -10,6 +10,8 @@ use crate::model::columns::{Column, Search};
 
 /// More columns than this are not searched through one by one.
 const COLUMNS_MAX: usize = 20_000;
+/// The engine is not asked to guess over more columns than this.
+const GUESS_COLUMNS_MAX: usize = 1_000;
 /// The effort of the engine's own search for a good placement.
 const EFFORT: u64 = 300;
 /// How far a number may be from a whole one and still count as whole.
@@ -55,6 +57,7 @@ impl Stage<'_, '_> {
         let (bound, relaxed, best, bounds) = loop {
             match self.root() {
                 Root::Infeasible => return Outcome::Infeasible,
+                Root::Closed => return self.finished(),
                 Root::Unknown => {
                     return Outcome::Unfinished { best: self.incumbent, bound: None };
                 }
@@ -71,6 +74,10 @@ impl Stage<'_, '_> {
             }
         };
         let whole_bound = rounded_up(bound, self.step);
+        if self.closes(bound) {
+            return self.finished();
+        }
+        self.guess_wider(bound, &relaxed, &best, &bounds);
         if self.closes(bound) {
             return self.finished();
         }
@@ -104,6 +111,26 @@ impl Stage<'_, '_> {
                 true
             }
             Ok(_) | Err(_) => false,
+        }
+    }
+
+    /// Lets the engine guess again, over more and more columns of little extra cost.
+    fn guess_wider(&mut self, bound: i128, relaxed: &Relaxed, best: &[i128], bounds: &[(i64, i64)]) {
+        for part in [64, 8, 1] {
+            let spare = self.incumbent.as_ref().map_or(SCALE * self.step * 64, |best| best.value * SCALE - bound);
+            let mut new = false;
+            for (group, best) in best.iter().enumerate() {
+                let limit = GUESS_COLUMNS_MAX / self.model.groups.len();
+                let watch = &mut *self.watch;
+                let floor = best - spare / part - 1;
+                let (found, _) = self.model.columns_above(group, &relaxed.prices, floor, limit, &mut || watch.go());
+                for column in found {
+                    new |= self.add_column(column);
+                }
+            }
+            if new && (self.guess(bounds) || self.closes(bound) || !self.watch.go()) {
+                return;
+            }
         }
     }
 
