@@ -53,7 +53,7 @@ const ACTS: [(&str, &str); 3] = [
     ),
 ];
 
-const NEXT: &str = "\
+const NEXT: &str = "  \
   holdfast explore examples/running-example.txt --crashes 1    the same with a crash at any moment
   holdfast explore examples/make-before-break.txt              a replacement that stops nobody
   holdfast simulate examples/running-example.txt --seeds 1000  a thousand random runs, in virtual time

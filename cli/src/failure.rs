@@ -1,6 +1,7 @@
 //! Why a command could not do what it was asked to do.
 
 use model_check::{choices::ChoiceError, scenario::ScenarioError, trace::TraceError};
+use planner::report::OptimizeError;
 use std::{error::Error, io, path::PathBuf};
 
 /// Why a command could not do what it was asked to do. Nothing was changed, unless it says so.
@@ -24,6 +25,9 @@ pub(crate) enum Failure {
     /// There is nothing to shorten.
     #[error("{}: breaks no property, so there is nothing to shorten (what a scenario expects is not part of a trace)", .0.display())]
     NothingToShorten(PathBuf),
+    /// A problem has no plan, because it cannot be read or asks for what nobody can mean.
+    #[error("{}", .0.display())]
+    Optimize(PathBuf, #[source] OptimizeError),
     /// The output could not be written.
     #[error("the output cannot be written")]
     Output(#[from] io::Error),

@@ -10,6 +10,7 @@ mod explore;
 mod failure;
 mod faults;
 mod files;
+mod optimize;
 mod progress;
 mod replay;
 mod screen;
@@ -38,6 +39,7 @@ enum Command {
     Simulate(simulate::Arguments),
     Replay(replay::Arguments),
     Shrink(shrink::Arguments),
+    Optimize(optimize::Arguments),
     Completions(completions::ShellArguments),
     Man(completions::ManArguments),
 }
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Shrink(arguments) => shrink::run(&arguments),
+        Command::Optimize(arguments) => optimize::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => completions::write_manual(&arguments),
     };

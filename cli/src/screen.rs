@@ -122,6 +122,7 @@ pub(crate) fn counted(number: impl TryInto<u128>) -> String {
 pub(crate) fn lasting(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {
+        0.0 => "0 s".into(),
         0.0..0.001 => format!("{} µs", time.as_micros()),
         0.001..1.0 => format!("{} ms", time.as_millis()),
         1.0..100.0 => format!("{seconds:.2} s"),

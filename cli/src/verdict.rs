@@ -130,7 +130,7 @@ impl Verdict {
         let Findings { states, edges, ends, outcomes, messages, bytes_per_state, .. } = &self.findings;
         let mut rows = vec![
             ("states", format!("{} · {} edges", counted(*states), counted(*edges))),
-            ("ends", format!("{} · {} different to an operator", counted(*ends), counted(outcomes.len()))),
+            ("ends", format!("{} · {}", number(*ends, "end state"), number(outcomes.len(), "different outcome"))),
         ];
         if let Some((least, most)) = messages {
             rows.push(("messages", format!("{} to {}", counted(*least), counted(*most))));
@@ -199,6 +199,10 @@ impl Verdict {
             "breach": breach,
         })
     }
+}
+
+fn number(count: usize, what: &str) -> String {
+    format!("{} {what}{}", counted(count), if count == 1 { "" } else { "s" })
 }
 
 impl fmt::Display for Verdict {
