@@ -53,12 +53,12 @@ const ACTS: [(&str, &str); 3] = [
     ),
 ];
 
-const NEXT: &str = "  \
-  holdfast explore examples/running-example.txt --crashes 1    the same with a crash at any moment
-  holdfast explore examples/make-before-break.txt              a replacement that stops nobody
-  holdfast simulate examples/running-example.txt --seeds 1000  a thousand random runs, in virtual time
-  holdfast explore --help                                      write a scenario of your own
-";
+const NEXT: [(&str, &str); 4] = [
+    ("holdfast explore examples/make-before-break.txt", "a replacement that stops nobody"),
+    ("holdfast explore examples/make-before-break.txt --losses 1", "and a machine lost at any moment"),
+    ("holdfast simulate examples/running-example.txt --crashes 2", "a hundred random runs, with crashes"),
+    ("holdfast simulate examples/running-example.txt --seed 7", "one of them in detail"),
+];
 
 pub(crate) fn run(arguments: Arguments) -> Result<Ending, Failure> {
     let scenario = Scenario::parse("running-example", SCENARIO)?;
@@ -82,7 +82,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Ending, Failure> {
     screen::print(&format!("\n{}\n\n", bold("And every other way it could have gone")))?;
     let verdict = explore::search(&scenario, Settings::default());
     screen::print(&verdict.to_string())?;
-    screen::print(&format!("\n{}\n\n{NEXT}", bold("What to try next")))?;
+    let next: String = NEXT.iter().map(|(line, what)| format!("  {line:<60} {what}\n")).collect();
+    screen::print(&format!("\n{}\n\n{next}", bold("What to try next")))?;
     Ok(if breach.is_none() && verdict.is_good() { Ending::Done } else { Ending::Refuted })
 }
 

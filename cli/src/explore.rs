@@ -34,8 +34,8 @@ pub(crate) struct Arguments {
     /// How many threads search [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// How to draw a counterexample
-    #[arg(long, value_name = "HOW", default_value = "text")]
+    /// How to draw a counterexample: text, mermaid or svg
+    #[arg(long, value_name = "HOW", default_value = "text", hide_possible_values = true)]
     chart: Drawing,
     /// For programs
     #[arg(long)]

@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
     /// Hold the run against what this scenario expects
     #[arg(long, value_name = "FILE", conflicts_with = "choices")]
     expect: Option<PathBuf>,
-    /// How to draw the run
-    #[arg(long, value_name = "HOW", default_value = "text")]
+    /// How to draw the run: text, mermaid or svg
+    #[arg(long, value_name = "HOW", default_value = "text", hide_possible_values = true)]
     chart: Drawing,
     /// For programs
     #[arg(long)]

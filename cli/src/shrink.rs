@@ -23,8 +23,8 @@ pub(crate) struct Arguments {
     /// Write the shorter run into this file
     #[arg(long, value_name = "TRACE")]
     save: Option<PathBuf>,
-    /// How to draw the shorter run
-    #[arg(long, value_name = "HOW", default_value = "text")]
+    /// How to draw the shorter run: text, mermaid or svg
+    #[arg(long, value_name = "HOW", default_value = "text", hide_possible_values = true)]
     chart: Drawing,
     /// For programs
     #[arg(long)]

@@ -39,8 +39,8 @@ pub(crate) struct Arguments {
     /// One run, this one, told in detail
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
-    /// Draw the run, or the one that went wrong
-    #[arg(long, value_name = "HOW")]
+    /// Draw the run, or the one that went wrong: text, mermaid or svg
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
     chart: Option<Drawing>,
     /// For programs
     #[arg(long)]
