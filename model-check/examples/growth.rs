@@ -18,8 +18,10 @@ type Curve = (&'static str, Vec<(usize, f64)>);
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let most = arguments.first().and_then(|argument| argument.parse().ok()).unwrap_or(10_000);
-    let shapes: [(&str, fn(usize) -> Vec<Line>); 2] =
-        [("one VM with more and more components", many_on_one_vm), ("one component with more and more clients", many_clients)];
+    let shapes: [(&str, fn(usize) -> Vec<Line>); 2] = [
+        ("one VM with more and more components", many_on_one_vm),
+        ("one component with more and more clients", many_clients),
+    ];
     let curves: Vec<Curve> = shapes.into_iter().map(|(title, shape)| (title, measure(title, shape, most))).collect();
     if let Some(place) = arguments.iter().position(|argument| argument == "--plot") {
         let file = arguments.get(place + 1).map_or("docs/charts/scale.svg", String::as_str);
@@ -75,8 +77,7 @@ fn plot(curves: &[Curve]) -> String {
     }
     for (index, (title, curve)) in curves.iter().enumerate() {
         let colour = ["#0a6", "#06c"][index % 2];
-        let points: Vec<String> =
-            curve.iter().map(|(size, each)| format!("{:.1},{:.1}", x(*size), y(*each))).collect();
+        let points: Vec<String> = curve.iter().map(|(size, each)| format!("{:.1},{:.1}", x(*size), y(*each))).collect();
         draw(format!(
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
             points.join(" ")

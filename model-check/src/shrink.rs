@@ -362,13 +362,14 @@ mod tests {
 
     /// A property that does not hold: that nothing is ever stopped.
     fn nothing_stops(_: &World, event: &Event) -> Option<Breach> {
-        let stops = |output: &Output| matches!(output, Output::Agent(agent::Output::ToHost(task)) if task.work == Work::Stop);
+        let stops =
+            |output: &Output| matches!(output, Output::Agent(agent::Output::ToHost(task)) if task.work == Work::Stop);
         let detail = String::from("something is stopped");
         event.outputs.iter().any(stops).then_some(Breach { property: "nothing stops", detail })
     }
 
     fn recorded() -> Trace {
-        let shape = RandomShape { vms: 6, components_per_vm_max: 2, changes: 4, retries: 20, volatile: true };
+        let shape = RandomShape { vms: 6, components_per_vm_max: 2, changes: 4, retries: 20 };
         let script = random_script(&mut Random::new(3), shape);
         let faults = Faults { failures: 2, deaths: 2, crashes: 2, breaks: 2, losses: 1 };
         let (report, _) = simulate(&script, &Settings { faults, record: true, ..Settings::seeded(3) });

@@ -119,7 +119,8 @@ impl<'a> Run<'a> {
     fn plan_request(&mut self) {
         let operator = self.world.operator();
         let (line, index) = (operator.next(), operator.asked);
-        let Some(line) = line.filter(|line| !self.request_planned && (!line.patient || self.agenda.is_at_rest())) else {
+        let Some(line) = line.filter(|line| !self.request_planned && (!line.patient || self.agenda.is_at_rest()))
+        else {
             return;
         };
         // The first request opens the run.
@@ -362,8 +363,7 @@ impl<'a> Run<'a> {
         let fails = self.failures_left > 0 && self.random.chance(self.settings.failures_per_mille);
         self.failures_left -= u32::from(fails);
         let end = if fails { Action::Fail } else { Action::Finish };
-        let stretch =
-            Stretch { name: task.name.clone(), deed: Deed::Operation(operation), from: self.now, to };
+        let stretch = Stretch { name: task.name.clone(), deed: Deed::Operation(operation), from: self.now, to };
         let cause = self.stretches.add(stretch, cause);
         self.agenda.plan(to, Happening::Action(end(vm, task.component), task.serial), cause);
     }
