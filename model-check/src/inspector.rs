@@ -1,9 +1,9 @@
 //! Looks at a world after each step, and only at what the step touched.
 //!
-//! A step changes one machine. Whatever it does to a component's state is in its report to the manager; a loan comes into
-//! use, or goes home, with a notice; so the components and bindings to look at can be read off the event. What goes on
-//! between two components of one VM without a word to anyone may escape that; so every so often, and at the end,
-//! everything is looked at. With [`Pace::EveryStep`] the whole machine that stepped, and all its neighbours' books about it, are looked
+//! A step changes one machine. Whatever it does to the state of a component, and each loan that comes into use, is in its
+//! report to the manager; a loan goes home with a notice; so the components and bindings to look at can be read off the
+//! event. What goes home between two components of one VM, without a word to anyone, may escape that; so every so often,
+//! and at the end, everything is looked at. With [`Pace::EveryStep`] the whole machine that stepped, and all its neighbours' books about it, are looked
 //! at each time, and nothing escapes.
 
 use crate::{
@@ -137,11 +137,12 @@ impl Inspector {
     fn look_at_input(&self, world: &World, agent: &VmAgent, input: &Input) -> Option<Breach> {
         let Input::Agent(input) = input else { return None };
         match input {
-            // A client takes a loan into use, or a provider puts one back on its shelf; the others change nothing yet.
-            agent::Input::FromPeer(_, Notice::Started { binding } | Notice::UnbindConfirmed { binding, .. }) => {
-                self.binding(world, *binding)
+            // A provider puts a loan back on its shelf.
+            agent::Input::FromPeer(_, Notice::UnbindConfirmed { binding, .. }) => self.binding(world, *binding),
+            // If a client takes a loan into use, its report says so; the others change nothing yet.
+            agent::Input::FromPeer(_, Notice::Bind { .. } | Notice::Started { .. } | Notice::UnbindRequired { .. }) => {
+                None
             }
-            agent::Input::FromPeer(_, Notice::Bind { .. } | Notice::UnbindRequired { .. }) => None,
             agent::Input::FromManager(order) => match &order.instruction {
                 Instruction::RemoveBinding { binding } => self.binding(world, *binding),
                 Instruction::ForgetVm { .. } => self.all_of(world, agent),

@@ -168,7 +168,7 @@ mod tests {
     };
 
     fn recorded(seed: u64) -> (Trace, World) {
-        let shape = RandomShape { vms: 8, components_per_vm_max: 2, changes: 3, retries: 20, volatile: true };
+        let shape = RandomShape { vms: 8, components_per_vm_max: 2, changes: 3, retries: 20 };
         let script = random_script(&mut Random::new(seed), shape);
         let faults = Faults { failures: 2, deaths: 2, crashes: 2, breaks: 2, losses: 1 };
         let (report, world) = simulate(&script, &Settings { faults, record: true, ..Settings::seeded(seed) });

@@ -22,8 +22,6 @@ pub struct RandomShape {
     pub changes: usize,
     /// How many operations in a row a component tries again.
     pub retries: u32,
-    /// Whether what value imports need changes at each start of a provider, which restarts clients that cannot rebind.
-    pub volatile: bool,
 }
 
 /// A script that deploys a random application and then changes it at random.
@@ -139,9 +137,7 @@ impl<'r> Author<'r> {
 
     fn random_kind(&mut self, rank: u64) -> Arc<Kind> {
         let mut it = Kind::clone(&kind(&[]));
-        let export = |values| Export { values, capacity: None };
-        let key = if self.shape.volatile { vec![name("port")] } else { Vec::new() };
-        it.exports = [(name("out"), export(vec![name("port")])), (name("key"), export(key))].into();
+        it.exports = [(name("out"), Export { values: vec![name("port")], capacity: None })].into();
         let number = |random: &mut Random| if random.chance(250) { 2 } else { 1 };
         let import = |need| Import { export: name("out"), need };
         if rank > 0 {
@@ -153,7 +149,7 @@ impl<'r> Author<'r> {
             it.imports.insert(name("w"), import(Need::Weak(self.random.chance(500).into())));
         }
         if self.random.chance(200) {
-            it.imports.insert(name("x"), Import { export: name("key"), need: Need::Value(1) });
+            it.imports.insert(name("x"), import(Need::Value(1)));
         }
         it.prepares = self.random.chance(300);
         it.rebinds = self.random.chance(300);
@@ -246,11 +242,8 @@ impl<'r> Author<'r> {
                 let bound = self.wires.iter().filter(|wire| wire.client == client && wire.import == *import).count();
                 let wanted = it.need.number() as usize + usize::from(self.random.chance(50));
                 for _ in bound..wanted {
-                    // Two that cannot rebind, and need each other's changing values, would restart each other for ever.
-                    let restarts = it.need.is_value() && self.shape.volatile && !known.kind.rebinds;
-                    let ranked = it.need.is_strong() || restarts;
                     let fits = |(name, provider): &(&Name, &Known)| {
-                        **name != client && (!ranked || provider.rank < known.rank)
+                        **name != client && (!it.need.is_strong() || provider.rank < known.rank)
                     };
                     let providers: Vec<&Name> = self.components.iter().filter(fits).map(|(name, _)| name).collect();
                     let Some(provider) = self.random.pick(&providers) else { continue };
