@@ -1,0 +1,73 @@
+//! What can go wrong in the hallway. Every variant names what was attempted and on what; the cause is its source.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::journal::{Position, RecordNumber};
+
+/// The one error of this crate. Unless a variant says otherwise, nothing has changed when it is returned.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operating system refused a file operation: a full disk, a read-only one, missing rights.
+    #[error("{}: cannot {attempted}", path.display())]
+    File {
+        /// The verb.
+        attempted: &'static str,
+        /// The object.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another program has the data directory open. Can happen on a good day: stop the other one first.
+    #[error("{}: in use by another program (stop it, or choose another data directory)", directory.display())]
+    InUse {
+        /// The directory.
+        directory: PathBuf,
+    },
+
+    /// A record that was once durable can no longer be read. The program must not go on from half its past.
+    #[error("{position}: corrupt: {what} (restore the data directory from a backup, or remove this VM and join anew)")]
+    Corrupt {
+        /// Where.
+        position: Position,
+        /// What does not hold there.
+        what: &'static str,
+    },
+    /// The journal was written by a newer program.
+    #[error("{}: format {found} is newer than this program understands ({known})", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// An earlier write failed, so nobody knows what the disk holds. Reopening the journal finds out.
+    #[error("journal closed by an earlier failed write (reopen it once the disk is well)")]
+    JournalClosed,
+    /// A record or a snapshot is larger than the format allows.
+    #[error("{bytes} bytes are more than the {bytes_max} that the journal takes at once")]
+    RecordTooLong {
+        /// Its length.
+        bytes: usize,
+        /// The bound.
+        bytes_max: usize,
+    },
+    /// A snapshot was asked for while records are appended and not committed; it would stand for a state that may be lost.
+    #[error("a snapshot must follow a commit; records after {committed} are not committed")]
+    Uncommitted {
+        /// The last record that is durable.
+        committed: RecordNumber,
+    },
+}
+
+/// Turns the system's error into ours; made before the attempt, used if it fails.
+pub(crate) type Attempt = Box<dyn FnOnce(io::Error) -> Error>;
+
+impl Error {
+    pub(crate) fn file(attempted: &'static str, path: &Path) -> Attempt {
+        let path = path.to_owned();
+        Box::new(move |source| Self::File { attempted, path, source })
+    }
+}
