@@ -63,7 +63,6 @@ fn create_private(path: &Path) -> Result<(), Error> {
 }
 
 /// Puts a file in place whole, readable by its owner only: the old one stands until the new one is durable.
-#[allow(dead_code)]
 pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_aside(path, |file| file.write_all(bytes)).map(drop)
 }

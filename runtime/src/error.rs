@@ -1,8 +1,10 @@
 //! What can go wrong in the hallway. Every variant names what was attempted and on what; the cause is its source.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use crate::identity::JoinRefusal;
 use crate::journal::{Position, RecordNumber};
 
 /// The one error of this crate. Unless a variant says otherwise, nothing has changed when it is returned.
@@ -60,7 +62,63 @@ pub enum Error {
         /// The last record that is durable.
         committed: RecordNumber,
     },
+
+    /// A file of the identity cannot be read back.
+    #[error("{}: damaged (restore it from a backup)", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The cryptographic library refused; not on a good day.
+    #[error("cannot {attempted}")]
+    Identity {
+        /// The verb.
+        attempted: &'static str,
+        /// What the library said.
+        source: Cause,
+    },
+    /// Bytes from outside are not what they should be.
+    #[error("the {what} cannot be read")]
+    Unreadable {
+        /// What they should be.
+        what: &'static str,
+    },
+    /// A VM's name has other characters than letters, digits, `-`, `_` and `.`, or too many.
+    #[error("a VM name has 1 to 63 letters, digits, `-`, `_` and `.`, and starts with a letter or digit")]
+    BadName,
+    /// The manager did not sign this statement.
+    #[error("the ticket is not the manager's")]
+    FalseTicket,
+    /// On the manager's side: why an applicant is turned away.
+    #[error(transparent)]
+    Join(#[from] JoinRefusal),
+    /// On the applicant's side: what the manager said.
+    #[error("the manager refused: {reason}")]
+    JoinRefused {
+        /// In the manager's words.
+        reason: String,
+    },
+    /// The manager did not answer, or is not the one the token is for. Can happen on a good day: try again.
+    #[error("{address}: the manager cannot be reached there")]
+    Unreachable {
+        /// Where it was looked for.
+        address: SocketAddr,
+        /// What happened instead.
+        source: Cause,
+    },
+
+    /// The socket cannot be opened; most often the port is taken.
+    #[error("{address}: cannot listen")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
 }
+
+/// An error of one of the libraries below.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Turns the system's error into ours; made before the attempt, used if it fails.
 pub(crate) type Attempt = Box<dyn FnOnce(io::Error) -> Error>;
@@ -69,5 +127,9 @@ impl Error {
     pub(crate) fn file(attempted: &'static str, path: &Path) -> Attempt {
         let path = path.to_owned();
         Box::new(move |source| Self::File { attempted, path, source })
+    }
+
+    pub(crate) fn identity<E: Into<Cause>>(attempted: &'static str) -> impl FnOnce(E) -> Self {
+        move |source| Self::Identity { attempted, source: source.into() }
     }
 }

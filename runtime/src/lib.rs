@@ -1,11 +1,18 @@
 //! The hallway between the machines of the protocol and the world.
 //!
 //! It does not know what it carries: records and messages are bytes here, and no rule of reconfiguration is known.
-//! What it promises is about carrying: [`journal`] keeps what came in, in order, across crashes.
+//! What it promises is about carrying:
+//!
+//! - [`journal`]: what came in is kept, in order, across crashes;
+//! - [`identity`]: whoever speaks is who it says it is.
 
 pub mod data_directory;
 pub mod error;
+pub mod identity;
 pub mod journal;
+pub mod peer;
+mod quic;
 
 pub use data_directory::DataDirectory;
 pub use error::Error;
+pub use peer::{Incarnation, PeerId, Timestamp, VmName};
