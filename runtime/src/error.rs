@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::identity::JoinRefusal;
 use crate::journal::{Position, RecordNumber};
+use crate::peer::PeerId;
 
 /// The one error of this crate. Unless a variant says otherwise, nothing has changed when it is returned.
 #[derive(Debug, thiserror::Error)]
@@ -115,6 +116,29 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The peer was revoked, or is ourselves: no message can go there.
+    #[error("{peer}: no message can be sent there")]
+    Revoked {
+        /// The peer.
+        peer: PeerId,
+    },
+    /// Too much is unacknowledged. Can happen on a good day: hold back what causes messages to this peer.
+    #[error("{peer}: too many messages are unacknowledged")]
+    OutboxFull {
+        /// The peer.
+        peer: PeerId,
+    },
+    /// A message is longer than a link takes.
+    #[error("a message of {bytes} bytes is longer than the {bytes_max} that a link takes")]
+    MessageTooLong {
+        /// Its length.
+        bytes: usize,
+        /// The bound.
+        bytes_max: usize,
+    },
+    /// The links were closed.
+    #[error("the links are closed")]
+    LinksClosed,
 }
 
 /// An error of one of the libraries below.

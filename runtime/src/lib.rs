@@ -4,12 +4,14 @@
 //! What it promises is about carrying:
 //!
 //! - [`journal`]: what came in is kept, in order, across crashes;
+//! - [`link`]: what one peer says to another arrives once and in order, whatever breaks in between;
 //! - [`identity`]: whoever speaks is who it says it is.
 
 pub mod data_directory;
 pub mod error;
 pub mod identity;
 pub mod journal;
+pub mod link;
 pub mod peer;
 mod quic;
 

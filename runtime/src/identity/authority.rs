@@ -99,9 +99,16 @@ impl Authority {
 
     /// The manager's own identity, certified anew, kept in the directory.
     pub fn manager_identity(&self, directory: &Path, now: Timestamp) -> Result<Identity, Error> {
-        let key = Key::create_or_load(directory)?;
         let name = VmName::parse("manager").expect("the word is a sound name");
-        let certificate = self.certify(PeerId::MANAGER, &name, key.pair(), now)?;
+        self.identity(directory, PeerId::MANAGER, &name, now)
+    }
+
+    /// The identity of a peer whose directory is on this machine, certified anew and kept there: nobody has to join who
+    /// can be handed the certificate.
+    pub fn identity(&self, directory: &Path, peer: PeerId, name: &VmName, now: Timestamp) -> Result<Identity, Error> {
+        self.refuse_revoked(peer)?;
+        let key = Key::create_or_load(directory)?;
+        let certificate = self.certify(peer, name, key.pair(), now)?;
         Identity::create(directory, key, certificate, self.certificate.to_vec())
     }
 

@@ -28,6 +28,7 @@ pub(crate) mod tls;
 mod token;
 
 pub use authority::{Applicant, Authority, CERTIFICATE_LIFETIME_S};
+pub(crate) use certificate::host_name;
 pub use certificate::{Certified, Fingerprint};
 pub use credentials::Identity;
 pub use join::{Application, Grant, JoinRequest, Wish, join, renew};
