@@ -47,6 +47,15 @@ pub(super) struct Live {
     pub(super) writer_waits: bool,
 }
 
+/// A dial that waits for its turn would keep the socket open after everyone else has gone.
+impl Drop for Line {
+    fn drop(&mut self) {
+        if let Attempt::Dialling { task, .. } = &self.attempt {
+            task.abort();
+        }
+    }
+}
+
 /// How far a dial of ours is.
 #[derive(Debug)]
 pub(super) enum Attempt {

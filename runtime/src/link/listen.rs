@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use quinn::{Endpoint, Incoming};
 use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::connection::{Ending, Goodbye, Happening, welcome};
@@ -21,7 +22,7 @@ struct Doors {
     applicants: Arc<Semaphore>,
 }
 
-/// Answers until the endpoint is closed.
+/// Answers until the endpoint is closed; whoever is still at the door then is sent away.
 pub(super) async fn listen(
     endpoint: Endpoint,
     happenings: mpsc::Sender<Happening>,
@@ -29,13 +30,19 @@ pub(super) async fn listen(
 ) {
     let doors = Doors { happenings, desk, applicants: Arc::new(Semaphore::new(APPLICANTS_MAX)) };
     let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
-    while let Some(incoming) = endpoint.accept().await {
+    let mut visitors = JoinSet::new();
+    loop {
+        let incoming = tokio::select! {
+            incoming = endpoint.accept() => incoming,
+            Some(_) = visitors.join_next() => continue,
+        };
+        let Some(incoming) = incoming else { return };
         let Ok(permit) = Arc::clone(&handshakes).try_acquire_owned() else {
             incoming.refuse();
             continue;
         };
         let doors = doors.clone();
-        tokio::spawn(async move {
+        visitors.spawn(async move {
             let application = receive(incoming, &doors).await;
             // A newcomer may stay longer than a handshake; it has a bound of its own.
             drop(permit);

@@ -355,7 +355,7 @@ impl Links {
         self.tell(Command::HangUp { peer }).await
     }
 
-    /// Says farewell on every connection and gives back the socket.
+    /// Says farewell on every connection. The socket goes when the last of them is over, which can take some moments.
     pub async fn close(self) {
         let (done, closed) = oneshot::channel();
         if self.tell(Command::Close { done }).await.is_ok() {

@@ -117,7 +117,7 @@ impl Switchboard {
         };
         let goodbye = if done.is_some() { Goodbye::Farewell } else { Goodbye::Gone };
         self.endpoint.close(goodbye.code(), b"");
-        // A second is enough for the goodbyes to leave; whoever misses one notices by itself.
+        // Bounded, because whoever misses a goodbye notices by itself.
         let _ = timeout(Duration::from_secs(1), self.endpoint.wait_idle()).await;
         drop(self);
         if let Some(done) = done {

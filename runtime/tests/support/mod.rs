@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
+pub(crate) mod station;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
