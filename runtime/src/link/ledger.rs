@@ -177,6 +177,11 @@ impl Ledger {
         self.acknowledged > before
     }
 
+    /// Repeats our last acknowledgement, which changes nothing at the peer.
+    pub(super) fn write_nudge(&self, buffer: &mut Vec<u8>) {
+        frame::put_acknowledgement(buffer, self.told);
+    }
+
     /// Puts what may be written now into the buffer: our acknowledgement first, then as many messages as window and
     /// batch allow.
     pub(super) fn write(&mut self, buffer: &mut Vec<u8>) {

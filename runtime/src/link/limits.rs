@@ -25,5 +25,8 @@ pub(super) const QUEUE: usize = 256;
 pub(super) const HANDSHAKES_MAX: usize = 256;
 /// Newcomers at the desk; one more is turned away and tries again.
 pub(super) const APPLICANTS_MAX: usize = 16;
+/// How long messages may stay unacknowledged before something is said again, small and of no effect: a peer that was
+/// restarted answers it with a reset, and the connection is made anew. Without it only the next keep-alive would tell.
+pub(super) const NUDGE: Duration = Duration::from_millis(100);
 /// How long a connection may take to say who it is before it is dropped.
 pub(super) const HELLO_PATIENCE: Duration = Duration::from_secs(5);

@@ -11,7 +11,7 @@ use super::acquaintance::{Acquaintance, Rank};
 use super::connection::Goodbye;
 use super::frame::{self, Hello};
 use super::ledger::Ledger;
-use super::{Contact, LinkState};
+use super::{Contact, LinkState, MessageNumber};
 use crate::peer::Timestamp;
 
 /// More failures than this change nothing.
@@ -30,6 +30,8 @@ pub(super) struct Line {
     pub(super) failures: u32,
     /// When something was last said.
     pub(super) used: Instant,
+    /// What was acknowledged when we last looked whether the peer is still there.
+    looked_at: MessageNumber,
 }
 
 /// The connection that carries the link at the moment.
@@ -78,7 +80,18 @@ impl Line {
             attempt: Attempt::None,
             failures: 0,
             used: Instant::now(),
+            looked_at: MessageNumber::default(),
         }
+    }
+
+    /// Says something small if messages are under way and none was acknowledged since the last look.
+    pub(super) fn nudge(&mut self) {
+        if self.looked_at == self.ledger.acknowledged() {
+            let mut batch = Vec::new();
+            self.ledger.write_nudge(&mut batch);
+            self.write(batch);
+        }
+        self.looked_at = self.ledger.acknowledged();
     }
 
     /// Whether a connection is needed and there is none.

@@ -18,7 +18,7 @@ use super::connection::{self, Ending, Goodbye, Happening, Meeting};
 use super::dial::{self, Dial};
 use super::frame::{Frame, Hello};
 use super::ledger::{Arrival, Parcel};
-use super::limits::QUEUE;
+use super::limits::{NUDGE, QUEUE};
 use super::line::{Attempt, Line, Live};
 use super::listen::listen;
 use super::news::{News, Standing};
@@ -50,6 +50,8 @@ pub(super) struct Switchboard {
     lines: BTreeMap<PeerId, Line>,
     revoked: BTreeSet<PeerId>,
     news: News,
+    /// Connected peers from whom an acknowledgement may be awaited.
+    awaited: BTreeSet<PeerId>,
     /// Of the newest connection.
     generation: u64,
     happenings: mpsc::Sender<Happening>,
@@ -84,6 +86,7 @@ impl Switchboard {
             lines,
             revoked,
             news,
+            awaited: BTreeSet::new(),
             generation,
             happenings,
             to_hear,
@@ -99,7 +102,9 @@ impl Switchboard {
     ) {
         tokio::spawn(listen(self.endpoint.clone(), self.happenings.clone(), desk));
         let mut rounds = interval((self.settings.unused_after / 4).max(Duration::from_millis(1)));
+        let mut looks = interval(NUDGE);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let done = loop {
             tokio::select! {
                 command = commands.recv() => match command {
@@ -113,6 +118,7 @@ impl Switchboard {
                     Err(_) => break None,
                 },
                 _ = rounds.tick() => self.make_round(),
+                _ = looks.tick(), if !self.awaited.is_empty() => self.look_after_awaited(),
             }
         };
         let goodbye = if done.is_some() { Goodbye::Farewell } else { Goodbye::Gone };
@@ -130,6 +136,7 @@ impl Switchboard {
         match command {
             Command::Post { peer, number, parcel } => {
                 if !self.revoked.contains(&peer) {
+                    self.awaited.insert(peer);
                     let line = self.line(peer);
                     line.ledger.post(number, parcel);
                     line.write(Vec::new());
@@ -290,6 +297,7 @@ impl Switchboard {
                     self.news.acknowledged(peer, after);
                 }
                 self.news.standing(peer, Standing::Up(hello.incarnation));
+                self.awaited.insert(peer);
             }
         }
     }
@@ -370,6 +378,18 @@ impl Switchboard {
         for (peer, ending) in over {
             self.end(peer, &ending);
         }
+    }
+
+    /// Whoever has not acknowledged anything for a while may have been restarted.
+    fn look_after_awaited(&mut self) {
+        let lines = &mut self.lines;
+        self.awaited.retain(|peer| match lines.get_mut(peer) {
+            Some(line) if line.ledger.has_mail() && line.live.is_some() => {
+                line.nudge();
+                true
+            }
+            _ => false,
+        });
     }
 
     fn hello(&mut self, peer: PeerId, ordinal: u64) -> Hello {
