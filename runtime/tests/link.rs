@@ -241,6 +241,27 @@ async fn an_unused_link_is_closed_with_a_farewell_and_comes_back_when_needed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_that_the_other_side_holds_is_not_closed_for_disuse() {
+    const C: PeerId = PeerId(3);
+    let town = Town::new("held");
+    let settings = Settings { unused_after: Duration::from_millis(40), ..opening().settings };
+    let mut a = Station::open(&town.a, Opening { settings, ..opening() });
+    let b = Station::open(&town.b, opening());
+    let c = Station::open(&identity(town.scratch.path(), &town.authority, C), opening());
+    b.know(A, a.address(), true).await;
+    a.next_where(|event| matches!(event, Event::Up { peer: B, .. })).await;
+    // Twice a connection of its own making comes and goes for disuse; the one that B holds outlives both.
+    a.know(C, c.address(), false).await;
+    let mut c = c;
+    for turn in 1..=2 {
+        a.send(C, "now").await.unwrap();
+        c.receive(A, turn).await;
+        let down = a.next_where(|event| matches!(event, Event::Down { .. })).await;
+        assert_eq!(down, Event::Down { peer: C, farewell: true });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_renewed_certificate_is_shown_on_new_connections_and_old_ones_stay() {
     let town = Town::new("renewed");
     let (mut a, mut b) = town.pair().await;

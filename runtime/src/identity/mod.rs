@@ -7,13 +7,13 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`authority`] | the manager's side: tokens, certificates, revocation, tickets |
-//! | [`token`] | invitations and the book in which they are kept |
-//! | [`certificate`] | what a certificate says, read back from its bytes |
-//! | [`credentials`] | a peer's own key and certificate |
-//! | [`ticket`] | small signed statements of the manager |
-//! | [`tls`] | all of that as settings for rustls |
-//! | [`join`] | joining and renewing over QUIC |
+//! | `authority` | the manager's side: tokens, certificates, revocation, tickets |
+//! | `token` | invitations and the book in which they are kept |
+//! | `certificate` | what a certificate says, read back from its bytes |
+//! | `credentials` | a peer's own key and certificate |
+//! | `ticket` | small signed statements of the manager |
+//! | `tls` | all of that as settings for rustls |
+//! | `join` | joining and renewing over QUIC |
 //!
 //! Which peer gets which number is decided elsewhere; time is always a parameter.
 

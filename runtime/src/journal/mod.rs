@@ -7,10 +7,10 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`frame`] | one commit as bytes: header, chain, records |
-//! | [`segment`] | one preallocated file of frames, and how it is read back |
-//! | [`snapshot`] | a state that makes older segments unnecessary |
-//! | [`recovery`] | the walk over all of them, for owners and for tools that only look |
+//! | `frame` | one commit as bytes: header, chain, records |
+//! | `segment` | one preallocated file of frames, and how it is read back |
+//! | `snapshot` | a state that makes older segments unnecessary |
+//! | `recovery` | the walk over all of them, for owners and for tools that only look |
 //!
 //! A preallocated file and one `fdatasync` were chosen over an embedded database because they have the shortest commit
 //! of those measured and because a few hundred lines can be tested at every byte.

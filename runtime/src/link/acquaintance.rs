@@ -23,6 +23,10 @@ impl Rank {
     pub(super) fn new(ordinal: u64, dialler: PeerId) -> Self {
         Self { ordinal, dialler: Reverse(dialler) }
     }
+
+    pub(super) fn dialler(&self) -> PeerId {
+        self.dialler.0
+    }
 }
 
 /// What to do with a connection on which a hello was heard.

@@ -3,7 +3,7 @@
 //! A frame is a version, a kind, a length and a body. The length is checked against the kind before anything is kept;
 //! whatever bytes come in, decoding ends in a frame or in a [`Violation`].
 
-use super::limits::MESSAGE_BYTES_MAX;
+use super::limits::{BATCH_BYTES, MESSAGE_BYTES_MAX};
 use super::{MessageNumber, Violation};
 use crate::peer::{Incarnation, PeerId};
 
@@ -24,7 +24,7 @@ pub(super) struct Hello {
     pub(super) incarnation: Incarnation,
     /// Which run of my program this is; drawn at random at each start.
     pub(super) life: u64,
-    /// Which of the connections between us this is; see [`super::acquaintance`].
+    /// Which of the connections between us this is; see `acquaintance.rs`.
     pub(super) ordinal: u64,
     /// The last message of yours that is in my journal.
     pub(super) applied: MessageNumber,
@@ -85,6 +85,10 @@ impl Decoder {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.taken);
         self.taken = 0;
+        // One long message must not cost its memory for the rest of the connection's life.
+        if self.buffer.is_empty() && self.buffer.capacity() > BATCH_BYTES {
+            self.buffer.shrink_to(BATCH_BYTES);
+        }
         self.buffer.extend_from_slice(bytes);
     }
 

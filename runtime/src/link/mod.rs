@@ -12,14 +12,14 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`ledger`] | the numbers of one link; pure |
-//! | [`acquaintance`] | what is known of a peer, and which of two connections is the newer; pure |
-//! | [`frame`] | bytes on the wire; pure |
-//! | [`news`] | what the owner has still to be told, bounded; pure |
-//! | [`line`] | one peer as the switchboard sees it |
-//! | [`switchboard`] | the one task that owns all of these |
-//! | [`connection`], [`dial`], [`listen`] | the tasks that touch sockets |
-//! | [`limits`] | every bound |
+//! | `ledger` | the numbers of one link; pure |
+//! | `acquaintance` | what is known of a peer, and which of two connections is the newer; pure |
+//! | `frame` | bytes on the wire; pure |
+//! | `news` | what the owner has still to be told, bounded; pure |
+//! | `line` | one peer as the switchboard sees it |
+//! | `switchboard` | the one task that owns all of these |
+//! | `connection`, `dial`, `listen` | the tasks that touch sockets |
+//! | `limits` | every bound |
 //!
 //! The payload's meaning, the journal, and who may say what to whom are the owner's.
 
@@ -113,7 +113,7 @@ pub enum Event {
         /// Up to which message.
         through: MessageNumber,
     },
-    /// A connection with the peer stands.
+    /// A connection with the peer stands; said again, without a `Down`, when a newer one takes its place.
     Up {
         /// With whom.
         peer: PeerId,
@@ -223,7 +223,7 @@ pub enum Violation {
 /// How patient links are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// A connection that is not held is closed after being unused for so long.
+    /// A connection that we dialled and do not hold is closed after being unused for so long.
     pub unused_after: Duration,
     /// The pause before the second attempt to dial; it doubles with each, and half of it is chance.
     pub redial_first: Duration,

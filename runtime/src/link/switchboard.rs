@@ -72,7 +72,8 @@ impl Switchboard {
         let drawn = SystemRandom::new().fill(&mut life);
         drawn.map_err(|unspecified| Error::identity("draw a random number")(unspecified.to_string()))?;
         let life = u64::from_le_bytes(life);
-        let lines = links.into_iter().map(|(peer, state)| (peer, Line::new(state))).collect();
+        let links = links.into_iter().filter(|(peer, _)| !revoked.contains(peer));
+        let lines = links.map(|(peer, state)| (peer, Line::new(state))).collect();
         let (happenings, to_hear) = mpsc::channel(QUEUE);
         let news = News::default();
         let generation = 0;
@@ -368,7 +369,8 @@ impl Switchboard {
         for (peer, line) in &mut self.lines {
             let Some(live) = &line.live else { continue };
             line.failures = 0;
-            let unused = !line.contact.held && line.ledger.is_quiet();
+            // Only whoever dialled may find a connection useless: the other cannot know whether it is held on purpose.
+            let unused = live.rank.dialler() == self.me && !line.contact.held && line.ledger.is_quiet();
             if live.until < now {
                 over.push((*peer, Ending::Lost("the certificate is over".to_owned())));
             } else if unused && line.used.elapsed() >= self.settings.unused_after {
