@@ -20,8 +20,8 @@ use crate::identity::{Authority, Identity, host_name};
 use crate::peer::{Incarnation, PeerId, Timestamp, VmName};
 use crate::quic;
 
-const US: PeerId = PeerId(1);
-const THEM: PeerId = PeerId(2);
+pub(super) const US: PeerId = PeerId(1);
+pub(super) const THEM: PeerId = PeerId(2);
 
 #[tokio::test]
 async fn garbage_is_cut_off_and_the_link_recovers() {
@@ -277,7 +277,7 @@ async fn closed_with(connection: &Connection) -> (Goodbye, String) {
     (goodbye, String::from_utf8_lossy(&close.reason).into_owned())
 }
 
-fn certify(directory: &std::path::Path, authority: &Authority, peer: PeerId, now: Timestamp) -> Identity {
+pub(super) fn certify(directory: &std::path::Path, authority: &Authority, peer: PeerId, now: Timestamp) -> Identity {
     let directory = directory.join(peer.to_string());
     fs::create_dir_all(&directory).unwrap();
     authority.identity(&directory, peer, &VmName::parse(&peer.to_string()).unwrap(), now).unwrap()
@@ -293,11 +293,11 @@ fn mixed(own: &House, trusted: &House) -> Identity {
     Identity::load(&directory).unwrap().unwrap()
 }
 
-fn loopback() -> SocketAddr {
+pub(super) fn loopback() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-fn hello(ordinal: u64) -> Hello {
+pub(super) fn hello(ordinal: u64) -> Hello {
     let LinkState { last_sent, last_applied, .. } = LinkState::default();
     Hello { peer: THEM, incarnation: Incarnation(0), life: 4, ordinal, applied: last_applied, sent: last_sent }
 }
@@ -306,7 +306,7 @@ fn gap(expected: u64, found: u64) -> Violation {
     Violation::Gap { expected: MessageNumber(expected), found: MessageNumber(found) }
 }
 
-fn said(say: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+pub(super) fn said(say: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut bytes = Vec::new();
     say(&mut bytes);
     bytes

@@ -5,6 +5,9 @@
 //! thing to hear: writers take batches when they ask for them, the owner takes news when it has room. So no slow peer
 //! and no slow owner can stop it.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
