@@ -12,13 +12,14 @@ use protocol::{
     CloudManager, HostTask, VmAgent, VmId, agent,
     manager::{self, CloudOutcome, CloudTask},
 };
+use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
 /// Where a part of the world is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Place {
     /// The operator's desk.
     Operator,
@@ -39,7 +40,7 @@ pub enum Place {
 }
 
 /// A part of the world. What is not there yet is `Nothing`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Part {
     /// Not there yet, or empty.
     #[default]
