@@ -60,7 +60,7 @@ const NEXT: [(&str, &str); 4] = [
     ("holdfast simulate examples/running-example.txt --seed 7", "one of them in detail"),
 ];
 
-pub(crate) fn run(arguments: Arguments) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let scenario = Scenario::parse("running-example", SCENARIO)?;
     let (_, report, breach) = simulate::simulated(&scenario, arguments.seed);
     if arguments.json {
