@@ -1,9 +1,9 @@
 //! Looks at a world after each step, and only at what the step touched.
 //!
-//! A step changes one machine. Whatever it does to a component's state is in its report to the manager, whatever it does
-//! to a binding is in a notice; so the components and bindings to look at can be read off the event. What goes on between
-//! two components of one VM without a word to anyone may escape that; so every so often, and at the end, everything is
-//! looked at. With [`Pace::EveryStep`] the whole machine that stepped, and all its neighbours' books about it, are looked
+//! A step changes one machine. Whatever it does to the state of a component, and each loan that comes into use, is in its
+//! report to the manager; a loan goes home with a notice; so the components and bindings to look at can be read off the
+//! event. What goes home between two components of one VM, without a word to anyone, may escape that; so every so often,
+//! and at the end, everything is looked at. With [`Pace::EveryStep`] the whole machine that stepped, and all its neighbours' books about it, are looked
 //! at each time, and nothing escapes.
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     world::{Event, Input, Output, Part, Place, World},
 };
 use protocol::{
-    BindingId, ComponentId, ComponentState, Fact, HostOutcome, Instruction, Name, Need, VmAgent, VmId, Work,
+    BindingId, ComponentId, ComponentState, Fact, Instruction, Name, Need, Notice, VmAgent, VmId, Work,
     agent::{self, HoldingState},
     invariant, manager,
 };
@@ -73,11 +73,15 @@ impl Inspector {
         let found = match &event.input {
             Some((Place::Agent(vm), input)) => self.look_at_agent(world, *vm, input, event),
             // Strong bindings enter the book only with a request.
-            Some((Place::Manager, _)) if event.action == Action::Ask => property::of_part(world.part(Place::Manager), None),
+            Some((Place::Manager, _)) if event.action == Action::Ask && self.pace == Pace::EveryStep => {
+                property::of_part(world.part(Place::Manager), None)
+            }
             Some(_) | None => None,
         };
         match self.pace {
-            Pace::Named { whole_every } if self.steps.is_multiple_of(whole_every) => found.or_else(|| self.whole(world)),
+            Pace::Named { whole_every } if self.steps.is_multiple_of(whole_every) => {
+                found.or_else(|| self.whole(world))
+            }
             Pace::Named { .. } | Pace::EveryStep => found,
         }
     }
@@ -133,38 +137,38 @@ impl Inspector {
     fn look_at_input(&self, world: &World, agent: &VmAgent, input: &Input) -> Option<Breach> {
         let Input::Agent(input) = input else { return None };
         match input {
-            agent::Input::FromHost(HostOutcome::Done { component, .. } | HostOutcome::Failed { component, .. })
-            | agent::Input::FromHost(HostOutcome::Died { component, .. }) => self.component(world, agent, *component),
-            agent::Input::FromPeer(_, notice) => self.binding(world, notice.binding()),
+            // A provider puts a loan back on its shelf.
+            agent::Input::FromPeer(_, Notice::UnbindConfirmed { binding, .. }) => self.binding(world, *binding),
+            // If a client takes a loan into use, its report says so; the others change nothing yet.
+            agent::Input::FromPeer(_, Notice::Bind { .. } | Notice::Started { .. } | Notice::UnbindRequired { .. }) => {
+                None
+            }
             agent::Input::FromManager(order) => match &order.instruction {
-                Instruction::RemoveComponent { component } | Instruction::RestartComponent { component } => {
-                    self.component(world, agent, *component)
-                }
-                Instruction::AddBinding { .. } => self.binding(world, BindingId(order.number.0)),
                 Instruction::RemoveBinding { binding } => self.binding(world, *binding),
                 Instruction::ForgetVm { .. } => self.all_of(world, agent),
                 // Whatever these change is in the report.
                 Instruction::AddComponent { .. }
+                | Instruction::AddBinding { .. }
+                | Instruction::RemoveComponent { .. }
+                | Instruction::RestartComponent { .. }
                 | Instruction::RetryComponent { .. }
                 | Instruction::SkipComponent { .. }
                 | Instruction::SetNeed { .. }
                 | Instruction::RollCall => None,
             },
-            agent::Input::AlarmRang(_) => None,
+            agent::Input::FromHost(_) | agent::Input::AlarmRang(_) => None,
         }
     }
 
-    /// The components and bindings that the agent then spoke of.
+    /// The components that the agent then spoke of.
     fn look_at_outputs(&self, world: &World, agent: &VmAgent, event: &Event) -> Option<Breach> {
         event.outputs.iter().find_map(|output| match output {
             Output::Agent(agent::Output::ToManager(report)) => report.facts.iter().find_map(|fact| match fact {
-                Fact::ComponentIs { component, .. } | Fact::ComponentGone { component } => {
-                    self.component(world, agent, *component)
-                }
-                Fact::BindingGone { binding } => self.binding(world, *binding),
+                Fact::ComponentIs { component, .. } => self.component(world, agent, *component),
+                Fact::ComponentGone { component } => self.lent_by(world, *component),
+                Fact::BindingHeld { binding, .. } | Fact::BindingGone { binding } => self.binding(world, *binding),
                 Fact::OperationFailed { .. } | Fact::VmIs { .. } => None,
             }),
-            Output::Agent(agent::Output::ToPeer(_, notice)) => self.binding(world, notice.binding()),
             Output::Agent(_) | Output::Manager(_) => None,
         })
     }
@@ -189,18 +193,17 @@ impl Inspector {
         })
     }
 
-    /// One component, by itself and against its neighbours.
+    /// One component in another state: by itself and, where that state matters to them, against its neighbours.
     fn component(&self, world: &World, agent: &VmAgent, id: ComponentId) -> Option<Breach> {
-        if let Some(component) = agent.components().get(&id) {
-            if let Some(violation) = invariant::of_component(agent, component).first() {
-                return Some(Breach { property: violation.property(), detail: violation.to_string() });
-            }
-            let held = component.holdings().iter().find_map(|(binding, _)| self.binding(world, binding));
-            if held.is_some() {
-                return held;
-            }
+        let component = agent.components().get(&id)?;
+        if let Some(violation) = invariant::of_component(agent, component).first() {
+            return Some(Breach { property: violation.property(), detail: violation.to_string() });
         }
-        self.lent_by(world, id)
+        match component.state() {
+            ComponentState::Starting => component.holdings().iter().find_map(|(it, _)| self.binding(world, it)),
+            ComponentState::Started => None,
+            ComponentState::Stopped | ComponentState::Stopping | ComponentState::Failed(_) => self.lent_by(world, id),
+        }
     }
 
     fn lent_by(&self, world: &World, provider: ComponentId) -> Option<Breach> {

@@ -348,3 +348,50 @@ impl Shrinking<'_> {
 fn wishes_of(line: &Line) -> Option<usize> {
     if let Request::Make(change) = &line.request { Some(change.wishes.len()) } else { None }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        random::Random,
+        shapes::{RandomShape, random_script},
+        simulate::{Settings, simulate},
+        trace,
+    };
+    use protocol::Work;
+
+    /// A property that does not hold: that nothing is ever stopped.
+    fn nothing_stops(_: &World, event: &Event) -> Option<Breach> {
+        let stops =
+            |output: &Output| matches!(output, Output::Agent(agent::Output::ToHost(task)) if task.work == Work::Stop);
+        let detail = String::from("something is stopped");
+        event.outputs.iter().any(stops).then_some(Breach { property: "nothing stops", detail })
+    }
+
+    fn recorded() -> Trace {
+        let shape = RandomShape { vms: 6, components_per_vm_max: 2, changes: 4, retries: 20 };
+        let script = random_script(&mut Random::new(3), shape);
+        let faults = Faults { failures: 2, deaths: 2, crashes: 2, breaks: 2, losses: 1 };
+        let (report, _) = simulate(&script, &Settings { faults, record: true, ..Settings::seeded(3) });
+        assert_eq!(report.violation, None);
+        report.trace.expect("it was recorded")
+    }
+
+    #[test]
+    fn a_trace_is_shortened_to_what_breaks_the_property() {
+        let long = recorded();
+        let (short, breach) = shrink_with(&long, &nothing_stops).expect("something is stopped");
+        assert_eq!(breach.property, "nothing stops");
+        // One component on one VM, with a reason to stop, is all it takes.
+        let wishes: usize = short.script.iter().filter_map(wishes_of).sum();
+        assert!(wishes <= 4 && short.actions.len() <= 12, "{short:?}");
+        assert_eq!(short.faults, Faults::default());
+        let again = trace::replay_with(&short, &nothing_stops).expect("what was shortened can be replayed");
+        assert_eq!(again.breach.map(|(at, found)| (at, found.property)), Some((short.actions.len(), "nothing stops")));
+    }
+
+    #[test]
+    fn a_trace_that_breaks_nothing_is_not_shortened() {
+        assert!(shrink(&recorded()).is_none());
+    }
+}

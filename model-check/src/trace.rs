@@ -157,3 +157,61 @@ pub fn is_possible(world: &World, action: Action) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        random::Random,
+        shapes::{RandomShape, random_script},
+        simulate::{Settings, simulate},
+    };
+
+    fn recorded(seed: u64) -> (Trace, World) {
+        let shape = RandomShape { vms: 8, components_per_vm_max: 2, changes: 3, retries: 20 };
+        let script = random_script(&mut Random::new(seed), shape);
+        let faults = Faults { failures: 2, deaths: 2, crashes: 2, breaks: 2, losses: 1 };
+        let (report, world) = simulate(&script, &Settings { faults, record: true, ..Settings::seeded(seed) });
+        (report.trace.expect("it was recorded"), world)
+    }
+
+    #[test]
+    fn a_recorded_run_happens_again_as_it_was() {
+        for seed in 0..5 {
+            let (trace, world) = recorded(seed);
+            let read = Trace::read(&trace.write()).expect("what was written can be read");
+            assert_eq!(read, trace);
+            let replayed = replay(&read).expect("what happened is possible");
+            assert_eq!(replayed.breach, None);
+            assert_eq!(replayed.world, world);
+        }
+    }
+
+    #[test]
+    fn what_is_possible_is_what_the_world_lists() {
+        let (trace, _) = recorded(1);
+        let mut world = World::new(trace.script.clone().into(), trace.faults);
+        for action in &trace.actions {
+            let listed = world.actions();
+            assert!(listed.iter().all(|action| is_possible(&world, *action)));
+            assert!(trace.actions.iter().all(|other| is_possible(&world, *other) == listed.contains(other)));
+            world.apply(*action);
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_trace_is_refused_with_the_reason() {
+        let error = |text: &str| Trace::read(text).expect_err("it is no trace").to_string();
+        assert!(error("hello").starts_with("this is no trace"));
+        assert!(error("{\"version\": 1}").starts_with("this is no trace"));
+        assert!(error("{\"version\": 99}").starts_with("the trace has version 99"));
+    }
+
+    #[test]
+    fn an_action_that_cannot_happen_is_named() {
+        let (mut trace, _) = recorded(1);
+        trace.actions.swap(0, 1);
+        let error = replay(&trace).expect_err("nothing comes before the first request").to_string();
+        assert!(error.starts_with("action 1 of the trace is not possible there"), "{error}");
+    }
+}

@@ -16,31 +16,11 @@ const ORDERS: u64 = 150;
 /// More steps than any story has.
 const STEPS_MAX: usize = 10_000;
 
-/// Stories that the protocol does not keep to yet, and what is wrong. One that has come right is taken off the list.
-const NOT_YET_RIGHT: [(&str, &str); 6] = [
-    // The up phase counts as done before the client holds the new loan, and then the old one is taken away.
-    ("strategy-make-before-break", "a is stopped, and must never be"),
-    // A start that was to be followed by a restart fails: it still waits to be stopped, and is never started again.
-    ("failure-a-restart-meets-a-failing-start", "b is stopped, not started"),
-    // A binding whose removal is posted goes with one of its ends, and the phase waits for it for ever.
-    ("r35-a-binding-goes-and-then-its-client", "unfinished"),
-    ("failure-a-vm-is-lost-while-a-binding-goes", "unfinished"),
-    // A restart waits for its component to start, also when a later order has taken away what it needs.
-    ("r24-a-restart-meets-the-removal-of-its-provider", "unfinished"),
-    // A VM is declared lost by its name, and another one has that name by then.
-    ("failure-a-lost-vm-whose-name-was-taken-over", "unfinished"),
-];
-
 #[test]
 fn every_scenario_file_ends_as_it_says() {
     let mut complaints = Vec::new();
     for scenario in all() {
-        let known = NOT_YET_RIGHT.iter().find(|(name, _)| *name == scenario.name);
-        match (check(&scenario), known) {
-            (Some(complaint), Some((_, wrong))) if complaint.contains(wrong) => {}
-            (None, Some(_)) => complaints.push(format!("{} has come right: take it off the list", scenario.name)),
-            (found, _) => complaints.extend(found),
-        }
+        complaints.extend(check(&scenario));
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
 }
@@ -52,8 +32,6 @@ fn crashes_and_broken_links_change_no_end() {
         let faults = Faults { crashes: 2, breaks: 1, ..Faults::default() };
         complaints.extend(check(&Scenario { faults, ..scenario.clone() }));
     }
-    let known = |complaint: &String| NOT_YET_RIGHT.iter().any(|(name, _)| complaint.starts_with(name));
-    complaints.retain(|complaint| !known(complaint));
     assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
 }
 

@@ -13,7 +13,7 @@ pub const VALUE_BYTES_MAX: usize = 1 << 16;
 pub const RECIPE_BYTES_MAX: usize = 1 << 18;
 
 /// Components on one VM. The manager refuses the change that would add one more.
-pub const COMPONENTS_PER_VM_MAX: usize = 100_000;
+pub const COMPONENTS_PER_VM_MAX: usize = 20_000;
 
 /// Wishes in one change. The manager refuses a larger change.
 pub const WISHES_MAX: usize = 4_000_000;

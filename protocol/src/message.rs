@@ -106,6 +106,13 @@ pub enum Fact {
         /// How it is.
         condition: Condition,
     },
+    /// The client on this VM may now use the binding, or may no longer count on it.
+    BindingHeld {
+        /// Which one.
+        binding: BindingId,
+        /// Whether it is held and not recalled.
+        held: bool,
+    },
     /// An operation has failed for good; a person is needed.
     OperationFailed {
         /// Of which component.
@@ -139,8 +146,6 @@ pub struct Condition {
     pub state: ComponentState,
     /// The latest order to add or restart it that the present run fulfils.
     pub since: OrderNumber,
-    /// How many loans and values a started component holds; nothing is counted otherwise.
-    pub held: u32,
 }
 
 /// The state of a VM as a whole.

@@ -78,7 +78,7 @@ impl fmt::Display for Name {
 
 impl fmt::Debug for Name {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, formatter)
+        fmt::Debug::fmt(&*self.0, formatter)
     }
 }
 

@@ -58,12 +58,12 @@ fn a_local_binding_follows_the_same_rules_inside_one_step() {
     let said = lone.done(provider, 1);
     assert_eq!(
         said,
-        "host: start (task 1) with [binding#12]; report through 12: started and complete since 10, starting since 11"
+        "host: start (task 1) with [binding#12]; report through 12: started since 10, binding#12 held, starting since 11"
     );
     lone.done(client, 1);
     // The provider is removed: the client stops first, and only then the provider.
     let said = lone.order(Instruction::RemoveComponent { component: provider });
-    assert_eq!(said, "host: stop (task 2); report through 13: stopping since 11, vm stopped");
+    assert_eq!(said, "host: stop (task 2); report through 13: binding#12 not held, stopping since 11, vm stopped");
     assert_eq!(lone.state(provider), Some(ComponentState::Started));
     lone.done(client, 2);
     assert_eq!(lone.state(provider), Some(ComponentState::Stopping));
@@ -92,7 +92,7 @@ fn a_rebind_lets_go_before_the_loan_is_given_back() {
     let (mut lone, it) = holder(Kind { rebinds: true, ..kind(Need::Weak(0)) });
     // It was started before the loan came, so it is told of it now.
     assert_eq!(lone.done(it, 2), "");
-    assert_eq!(lone.hear(recall(5, false)), "host: rebind (task 3) with []");
+    assert_eq!(lone.hear(recall(5, false)), "host: rebind (task 3) with []; report through 10: binding#5 not held");
     assert_eq!(lone.done(it, 3), "to vm#2: unbind binding#5 confirmed");
     // Two things that happen during one rebind lead to one more, with the set as it then is.
     lone.hear(started(5));

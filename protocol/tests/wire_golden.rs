@@ -39,14 +39,14 @@ variants! {
         AddComponent, RemoveComponent, RestartComponent, RetryComponent, SkipComponent, SetNeed, AddBinding,
         RemoveBinding, ForgetVm, RollCall,
     }
-    Fact { ComponentIs, OperationFailed, ComponentGone, BindingGone, VmIs }
+    Fact { ComponentIs, BindingHeld, OperationFailed, ComponentGone, BindingGone, VmIs }
     Notice { Bind, Started, UnbindRequired, UnbindConfirmed }
     HostOutcome { Done, Failed, Died }
     AgentAlarm { Retry, Steady }
     AgentInput { FromManager, FromPeer, FromHost, AlarmRang }
     ManagerInput { FromOperator, FromAgent, FromCloud, AlarmRang }
     ManagerAlarm { CreateAgain, Suspicion }
-    CloudOutcome { Created, CreateFailed, Destroyed, Silent, Heard }
+    CloudOutcome { Created, CreateFailed, Destroyed, Silent, Heard, Lost }
     Request { Make, Retry, Skip, DeclareLost }
     Wish {
         AddVm, RemoveVm, AddComponent, RemoveComponent, RestartComponent, SetNeed, AddBinding, RemoveBinding,
@@ -169,9 +169,10 @@ fn instructions() -> Vec<(&'static str, Instruction)> {
 
 fn facts() -> Vec<(&'static str, Fact)> {
     let component = ComponentId(5);
-    let condition = Condition { state: ComponentState::Started, since: OrderNumber(5), complete: true };
+    let condition = Condition { state: ComponentState::Started, since: OrderNumber(5) };
     vec![
-        ("it is started and complete", Fact::ComponentIs { component, condition }),
+        ("it is started", Fact::ComponentIs { component, condition }),
+        ("the binding is held", Fact::BindingHeld { binding: BindingId(8), held: true }),
         (
             "its start failed for good",
             Fact::OperationFailed { component, operation: Operation::Start, detail: Arc::from("exit code 1") },
@@ -275,6 +276,7 @@ fn cloud_outcomes() -> Vec<(&'static str, CloudOutcome)> {
         ("it is no more", CloudOutcome::Destroyed(vm)),
         ("it is silent", CloudOutcome::Silent(vm)),
         ("it is heard again", CloudOutcome::Heard(vm)),
+        ("it is lost for certain", CloudOutcome::Lost(vm)),
     ]
 }
 

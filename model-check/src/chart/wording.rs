@@ -95,6 +95,10 @@ impl Names {
     fn fact(&self, fact: &Fact) -> String {
         match fact {
             Fact::ComponentIs { component, condition } => format!("{} {}", self.component(*component), condition.state),
+            Fact::BindingHeld { binding, held } => {
+                let (client, provider) = self.ends(*binding);
+                format!("{client} {} {provider}", if *held { "holds" } else { "lets go of" })
+            }
             Fact::OperationFailed { component, operation, .. } => {
                 format!("{} cannot {operation}", self.component(*component))
             }

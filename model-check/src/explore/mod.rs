@@ -45,7 +45,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, ample: true, states_max: 50_000_000 }
+        Self { threads, ample: true, states_max: 10_000_000 }
     }
 }
 
@@ -147,7 +147,7 @@ struct Harvest {
 
 impl<'a> Search<'a> {
     fn new(script: &'a Arc<[Line]>, faults: Faults, expected: Option<&'a Expected>, settings: Settings) -> Self {
-        let disrupted = faults.deaths > 0 || faults.losses > 0 || faults.failures > 0;
+        let disrupted = faults.deaths > 0 || faults.losses > 0 || faults.failures > 0 || property::loses(script);
         let unstopped = expected.map(|expected| expected.sometimes_stopped.clone()).unwrap_or_default();
         Self {
             script,
@@ -301,7 +301,9 @@ impl<'a> Search<'a> {
     fn record_end(&self, walker: &mut Walker<'_>, open: &Open) {
         let world = walker.world(&open.row);
         let unfinished = self.expected.is_some_and(|expected| expected.changes != Changes::Done);
-        if let Some(breach) = property::at_end(&world).filter(|breach| breach.property != property::RESTS || !unfinished) {
+        if let Some(breach) =
+            property::at_end(&world).filter(|breach| breach.property != property::RESTS || !unfinished)
+        {
             return self.record(breach, open.index);
         }
         let objections = self.expected.map(|expected| expected.objections_at_end(&world)).unwrap_or_default();

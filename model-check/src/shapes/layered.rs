@@ -76,12 +76,18 @@ impl Layered {
             let tier = self.tier_of(client);
             let local = (client % 2 == 1).then(|| client - 1);
             if tier == 0 {
-                local.into_iter().for_each(|provider| self.wires.push(wire(&self.names[client], &b, &self.names[provider])));
+                local
+                    .into_iter()
+                    .for_each(|provider| self.wires.push(wire(&self.names[client], &b, &self.names[provider])));
                 continue;
             }
             let mut draw = |range: std::ops::Range<usize>| range.start + random.index(range.len());
             let below = self.tiers(tier - 1, tier);
-            let providers = [(&a, draw(below.clone())), (&b, local.unwrap_or_else(|| draw(below))), (&c, draw(self.tiers(0, tier)))];
+            let providers = [
+                (&a, draw(below.clone())),
+                (&b, local.unwrap_or_else(|| draw(below))),
+                (&c, draw(self.tiers(0, tier))),
+            ];
             for (import, provider) in providers {
                 self.wires.push(wire(&self.names[client], import, &self.names[provider]));
             }
@@ -129,7 +135,8 @@ impl Layered {
             wires.entry(&wire.provider).or_default().push(wire);
         }
         let lenders: BTreeSet<&Name> = self.wires.iter().map(|wire| &wire.provider).collect();
-        let mut lenders: Vec<usize> = (0..self.names.len()).filter(|index| lenders.contains(&self.names[*index])).collect();
+        let mut lenders: Vec<usize> =
+            (0..self.names.len()).filter(|index| lenders.contains(&self.names[*index])).collect();
         let mut random = Random::new(self.seed ^ 1);
         let mut chosen = BTreeSet::new();
         for _ in 0..lenders.len() * per_mille / 1_000 {

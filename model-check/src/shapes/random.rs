@@ -5,10 +5,7 @@
 
 use super::{kind, name};
 use crate::{random::Random, surroundings::Line};
-use protocol::{
-    Change, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire, Wish,
-    manager::Request,
-};
+use protocol::{Change, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire, Wish, manager::Request};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -29,8 +26,8 @@ pub struct RandomShape {
 
 /// A script that deploys a random application and then changes it at random.
 pub fn random_script(random: &mut Random, shape: RandomShape) -> Arc<[Line]> {
-    let mut author = Author::new(random, shape.retries);
-    let mut lines = vec![author.deploy(shape)];
+    let mut author = Author::new(random, shape);
+    let mut lines = vec![author.deploy()];
     for _ in 0..shape.changes {
         lines.push(author.change());
     }
@@ -48,7 +45,7 @@ struct Known {
 
 struct Author<'r> {
     random: &'r mut Random,
-    retries: u32,
+    shape: RandomShape,
     vms: Vec<Name>,
     components: BTreeMap<Name, Known>,
     wires: BTreeSet<Wire>,
@@ -58,17 +55,17 @@ struct Author<'r> {
 const RANKS: u64 = 5;
 
 impl<'r> Author<'r> {
-    fn new(random: &'r mut Random, retries: u32) -> Self {
-        Self { random, retries, vms: Vec::new(), components: BTreeMap::new(), wires: BTreeSet::new(), made: 0 }
+    fn new(random: &'r mut Random, shape: RandomShape) -> Self {
+        Self { random, shape, vms: Vec::new(), components: BTreeMap::new(), wires: BTreeSet::new(), made: 0 }
     }
 
-    fn deploy(&mut self, shape: RandomShape) -> Line {
+    fn deploy(&mut self) -> Line {
         let mut wishes = Vec::new();
-        for _ in 0..shape.vms {
+        for _ in 0..self.shape.vms {
             self.add_vm(&mut wishes);
         }
         for vm in self.vms.clone() {
-            for _ in 0..self.random.within(1..=shape.components_per_vm_max) {
+            for _ in 0..self.random.within(1..=self.shape.components_per_vm_max) {
                 self.add_component(&vm, &mut wishes);
             }
         }
@@ -140,8 +137,7 @@ impl<'r> Author<'r> {
 
     fn random_kind(&mut self, rank: u64) -> Arc<Kind> {
         let mut it = Kind::clone(&kind(&[]));
-        let export = Export { values: vec![name("port")], capacity: None };
-        it.exports = [(name("out"), export)].into();
+        it.exports = [(name("out"), Export { values: vec![name("port")], capacity: None })].into();
         let number = |random: &mut Random| if random.chance(250) { 2 } else { 1 };
         let import = |need| Import { export: name("out"), need };
         if rank > 0 {
@@ -158,7 +154,7 @@ impl<'r> Author<'r> {
         it.prepares = self.random.chance(300);
         it.rebinds = self.random.chance(300);
         it.purges = self.random.chance(200);
-        let patience = Patience { retries: self.retries, pause_ms_first: 100, factor: 2 };
+        let patience = Patience { retries: self.shape.retries, pause_ms_first: 100, factor: 2 };
         let operations = [
             Operation::Prepare,
             Operation::Start,
@@ -251,8 +247,8 @@ impl<'r> Author<'r> {
                     };
                     let providers: Vec<&Name> = self.components.iter().filter(fits).map(|(name, _)| name).collect();
                     let Some(provider) = self.random.pick(&providers) else { continue };
-                    let wire =
-                        Wire { client: client.clone(), import: import.clone(), provider: (*provider).clone(), export: name("out") };
+                    let (client, import, provider) = (client.clone(), import.clone(), (*provider).clone());
+                    let wire = Wire { client, import, provider, export: it.export.clone() };
                     if !removed.contains(&wire) && self.wires.insert(wire.clone()) {
                         wishes.push(Wish::AddBinding(wire));
                     }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 
 /// What can be on the agenda.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Happening {
     /// An action; for tasks, the number of the task it ends.
     Action(Action, u64),
@@ -18,10 +18,9 @@ pub(super) enum Happening {
 }
 
 /// Something that will happen at its moment. Of two at the same moment, the one that was written down first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Planned {
     pub(super) at: Duration,
-    serial: u64,
     pub(super) happening: Happening,
     pub(super) cause: Cause,
 }
@@ -38,7 +37,10 @@ struct Link {
 /// All that will happen.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    heap: BinaryHeap<Reverse<Planned>>,
+    /// Moments, each with the number of what is planned and its place in `planned`. Small, because it is moved about.
+    heap: BinaryHeap<Reverse<(Duration, u64, usize)>>,
+    planned: Vec<Planned>,
+    free: Vec<usize>,
     serial: u64,
     /// How many actions are planned; requests and mishaps aside.
     actions: usize,
@@ -51,19 +53,33 @@ pub(super) struct Agenda {
 impl Agenda {
     /// Writes something down.
     pub(super) fn plan(&mut self, at: Duration, happening: Happening, cause: Cause) {
+        let planned = Planned { at, happening, cause };
         self.serial += 1;
         self.actions += usize::from(matches!(happening, Happening::Action(..)));
-        self.heap.push(Reverse(Planned { at, serial: self.serial, happening, cause }));
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.planned[place] = planned;
+                place
+            }
+            None => {
+                self.planned.push(planned);
+                self.planned.len() - 1
+            }
+        };
+        self.heap.push(Reverse((at, self.serial, place)));
     }
 
     /// Plans the arrival of one more letter on a link.
     pub(super) fn send(&mut self, place: Place, arrival: Duration, cause: Cause) {
-        let Some(action) = delivery(place) else { return };
+        let Some((action, to)) = delivery(place) else { return };
         let link = self.links.entry(place).or_default();
         link.last = link.last.max(arrival);
         link.under_way += 1;
-        let at = link.last;
-        self.plan(at, Happening::Action(action, 0), cause);
+        let (at, happening) = (link.last, Happening::Action(action, 0));
+        match to.and_then(|vm| self.kept.get_mut(&vm)) {
+            Some(kept) => kept.push(Planned { at, happening, cause }),
+            None => self.plan(at, happening, cause),
+        }
     }
 
     /// How many letters are planned to arrive on a link.
@@ -78,21 +94,25 @@ impl Agenda {
         }
     }
 
-    /// Keeps a letter until its VM is up.
-    pub(super) fn keep(&mut self, vm: VmId, letter: Planned) {
-        self.kept.entry(vm).or_default().push(letter);
+    /// A VM is being made: letters to it are kept until it is up.
+    pub(super) fn await_vm(&mut self, vm: VmId) {
+        self.kept.entry(vm).or_default();
     }
 
-    /// A VM is up: what was kept for it arrives now, in the order in which it came.
+    /// A VM is up: what was kept for it arrives, in the order in which it was sent.
     pub(super) fn wake(&mut self, vm: VmId, now: Duration) {
+        let mut at = now;
         for letter in self.kept.remove(&vm).unwrap_or_default() {
-            self.plan(now, letter.happening, letter.cause);
+            at = at.max(letter.at);
+            self.plan(at, letter.happening, letter.cause);
         }
     }
 
     /// What happens next.
     pub(super) fn next(&mut self) -> Option<Planned> {
-        let Reverse(planned) = self.heap.pop()?;
+        let Reverse((_, _, place)) = self.heap.pop()?;
+        self.free.push(place);
+        let planned = self.planned[place];
         self.actions -= usize::from(matches!(planned.happening, Happening::Action(..)));
         Some(planned)
     }
@@ -103,12 +123,12 @@ impl Agenda {
     }
 }
 
-/// The action by which the next letter at a place arrives.
-fn delivery(place: Place) -> Option<Action> {
+/// The action by which the next letter at a place arrives, and the VM it goes to.
+fn delivery(place: Place) -> Option<(Action, Option<VmId>)> {
     match place {
-        Place::Orders(vm) => Some(Action::Order(vm)),
-        Place::Reports(vm) => Some(Action::Report(vm)),
-        Place::Notices(from, to) => Some(Action::Notice(from, to)),
+        Place::Orders(vm) => Some((Action::Order(vm), Some(vm))),
+        Place::Reports(vm) => Some((Action::Report(vm), None)),
+        Place::Notices(from, to) => Some((Action::Notice(from, to), Some(to))),
         Place::Operator | Place::Manager | Place::Cloud | Place::Agent(_) | Place::Host(_) => None,
     }
 }

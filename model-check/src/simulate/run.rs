@@ -2,7 +2,7 @@
 
 use super::{
     Report, Settings,
-    agenda::{Agenda, Happening, Planned},
+    agenda::{Agenda, Happening},
     critical_path::{Cause, Deed, Stretch, Stretches},
     journal::Journals,
     mishaps,
@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
             match planned.happening {
                 Happening::Request => self.request(),
                 Happening::Mishap => self.mishap(),
-                Happening::Action(action, task) => self.arrive(planned, action, task),
+                Happening::Action(action, task) => self.arrive(action, task, planned.cause),
             }
             if self.report.steps >= self.settings.steps_max && self.report.violation.is_none() {
                 let detail = format!("nothing has come to rest after {} steps", self.report.steps);
@@ -119,7 +119,8 @@ impl<'a> Run<'a> {
     fn plan_request(&mut self) {
         let operator = self.world.operator();
         let (line, index) = (operator.next(), operator.asked);
-        let Some(line) = line.filter(|line| !self.request_planned && (!line.patient || self.agenda.is_at_rest())) else {
+        let Some(line) = line.filter(|line| !self.request_planned && (!line.patient || self.agenda.is_at_rest()))
+        else {
             return;
         };
         // The first request opens the run.
@@ -164,14 +165,12 @@ impl<'a> Run<'a> {
     }
 
     /// Something on the agenda is due; it happens if it still can.
-    fn arrive(&mut self, planned: Planned, action: Action, task: u64) {
+    fn arrive(&mut self, action: Action, task: u64, cause: Cause) {
         match action {
-            Action::Order(vm) | Action::Notice(_, vm) => match self.world.part(Place::Agent(vm)) {
-                Part::Agent(_) => {}
-                Part::Nothing => return self.agenda.keep(vm, planned),
-                // A VM that is no more hears nothing.
-                _ => return self.agenda.arrived(crate::world::source(action)),
-            },
+            // A VM that is no more hears nothing.
+            Action::Order(vm) | Action::Notice(_, vm) if self.world.agent(vm).is_none() => {
+                return self.agenda.arrived(crate::world::source(action));
+            }
             Action::Finish(vm, component) | Action::Fail(vm, component) => {
                 let Part::Host(host) = self.world.part(Place::Host(vm)) else { return };
                 let fails = matches!(action, Action::Fail(..));
@@ -191,7 +190,7 @@ impl<'a> Run<'a> {
         if action.is_message() {
             self.agenda.arrived(crate::world::source(action));
         }
-        self.happen(action, planned.cause);
+        self.happen(action, cause);
     }
 
     /// Lets an action happen, looks at the world, and plans what follows.
@@ -234,8 +233,7 @@ impl<'a> Run<'a> {
             Action::Cloud(vm) => self.vms.retain(|it| *it != vm),
             Action::Lose(vm) => {
                 self.vms.retain(|it| *it != vm);
-                let Some(entry) = self.world.manager().book().vm_by_id(vm) else { return };
-                let name = entry.name.clone();
+                let Some(name) = self.world.manager().book().vm_by_id(vm).map(|vm| vm.name.clone()) else { return };
                 let at = self.now + self.random.duration(&self.settings.timing.declare);
                 let stretch = Stretch { name, deed: Deed::Declare, from: self.now, to: at };
                 let cause = self.stretches.add(stretch, cause);
@@ -309,7 +307,10 @@ impl<'a> Run<'a> {
     fn follow_cloud_task(&mut self, task: &CloudTask, cause: Cause) {
         let timing = &self.settings.timing;
         let (vm, name, deed, length) = match task {
-            CloudTask::Create(vm, name) => (*vm, Some(name.clone()), Deed::Create, &timing.create),
+            CloudTask::Create(vm, name) => {
+                self.agenda.await_vm(*vm);
+                (*vm, Some(name.clone()), Deed::Create, &timing.create)
+            }
             CloudTask::Destroy(vm) => {
                 let name = self.world.manager().book().vm_by_id(*vm).map(|entry| entry.name.clone());
                 (*vm, name, Deed::Destroy, &timing.destroy)
@@ -363,8 +364,7 @@ impl<'a> Run<'a> {
         let fails = self.failures_left > 0 && self.random.chance(self.settings.failures_per_mille);
         self.failures_left -= u32::from(fails);
         let end = if fails { Action::Fail } else { Action::Finish };
-        let stretch =
-            Stretch { name: task.name.clone(), deed: Deed::Operation(operation), from: self.now, to };
+        let stretch = Stretch { name: task.name.clone(), deed: Deed::Operation(operation), from: self.now, to };
         let cause = self.stretches.add(stretch, cause);
         self.agenda.plan(to, Happening::Action(end(vm, task.component), task.serial), cause);
     }

@@ -78,11 +78,8 @@ impl Timing {
 
     /// How long one operation of one component takes this time.
     pub(super) fn operation(&self, random: &mut Random, component: &Name, operation: Operation) -> Duration {
-        let listed = if self.components.is_empty() {
-            None
-        } else {
-            self.components.get(&(component.clone(), operation))
-        };
+        let listed =
+            if self.components.is_empty() { None } else { self.components.get(&(component.clone(), operation)) };
         random.duration(listed.or_else(|| self.operations.get(&operation)).unwrap_or(&self.operation))
     }
 }

@@ -59,9 +59,11 @@ pub struct Component {
     pub(super) name: Name,
     pub(super) kind: Arc<Kind>,
     pub(super) state: ComponentState,
-    /// Its values, once announced.
+    /// The values that it announced when it was prepared.
     pub(super) announced: Option<Values>,
-    /// How often the values have changed since they were first announced.
+    /// All its values: those announced, and those chosen at its latest start.
+    pub(super) values: Values,
+    /// How often the latter have changed.
     pub(super) edition: u32,
     /// It is removed.
     pub(super) leaving: bool,
@@ -80,8 +82,8 @@ pub struct Component {
     pub(super) serial: u64,
     /// The start task that began the present run.
     pub(super) run: u64,
-    /// Failures of the present operation in a row.
-    pub(super) failures: u32,
+    /// The operation that failed last, and how often in a row.
+    pub(super) failures: Option<(Operation, u32)>,
     /// It ended by itself and has not started again: loans may still be out.
     pub(super) died: bool,
     /// Deaths since it was last steady.
@@ -103,6 +105,7 @@ impl Component {
             name,
             state: ComponentState::Stopped,
             announced: (!kind.prepares).then(Values::new),
+            values: Values::new(),
             edition: 0,
             leaving: false,
             restarting: false,
@@ -113,7 +116,7 @@ impl Component {
             errand: Errand::None,
             serial: 0,
             run: 0,
-            failures: 0,
+            failures: None,
             died: false,
             deaths: 0,
             changed: false,
@@ -194,15 +197,16 @@ impl Component {
 
     /// How it is, for the manager.
     pub(super) fn condition(&self) -> Condition {
-        let held = if self.state == ComponentState::Started { self.holdings.held() } else { 0 };
-        Condition { state: self.state, since: self.since, held }
+        Condition { state: self.state, since: self.since }
     }
 
-    /// The values of one of its exports, as a client is to see them.
-    pub(super) fn values_of(&self, export: &Name) -> Values {
+    /// The values of one of its exports, as a client is to see them: a client that needs no more than to know them sees
+    /// what was announced, which no restart changes.
+    pub(super) fn values_of(&self, export: &Name, reference: bool) -> Values {
         let (Some(export), Some(announced)) = (self.kind.exports.get(export), &self.announced) else {
             return Values::new();
         };
+        let announced = if reference { announced } else { &self.values };
         export
             .values
             .iter()

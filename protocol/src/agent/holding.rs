@@ -29,11 +29,13 @@ pub struct Holding {
     pub(super) import: Name,
     pub(super) values: Values,
     state: HoldingState,
+    /// Whether the manager was last told that it is held.
+    reported: bool,
 }
 
 impl Holding {
     pub(super) fn new(provider_vm: VmId, import: Name, values: Values) -> Self {
-        Self { provider_vm, import, values, state: HoldingState::Bound }
+        Self { provider_vm, import, values, state: HoldingState::Bound, reported: false }
     }
 
     /// Where the provider lives.
@@ -79,6 +81,8 @@ pub struct Holdings {
     all: BTreeMap<BindingId, Holding>,
     /// Those recalled and not given back, so that a step need not look at all.
     recalled: BTreeSet<BindingId>,
+    /// Those that may have to be reported when the step ends.
+    unreported: BTreeSet<BindingId>,
     /// Empty while the component is not yet known.
     imports: BTreeMap<Name, ImportState>,
 }
@@ -129,9 +133,20 @@ impl Holdings {
         self.imports.values().all(ImportState::is_enough)
     }
 
-    /// How many are held and not recalled, over all imports.
-    pub(super) fn held(&self) -> u32 {
-        self.imports.values().map(|import| import.held).sum()
+    /// What the manager has not been told: each binding that is held now and was not, or the other way round.
+    pub(super) fn news(&mut self) -> Vec<(BindingId, bool)> {
+        let mut news = Vec::new();
+        for binding in std::mem::take(&mut self.unreported) {
+            let Some(holding) = self.all.get_mut(&binding) else {
+                news.push((binding, false));
+                continue;
+            };
+            let held = holding.state == HoldingState::Held;
+            if std::mem::replace(&mut holding.reported, held) != held {
+                news.push((binding, held));
+            }
+        }
+        news
     }
 
     /// The recalled holdings.
@@ -168,10 +183,9 @@ impl Holdings {
         }
     }
 
-    /// Takes note of new values; says whether they differ from those known.
-    pub(super) fn bind_again(&mut self, binding: BindingId, values: Values) -> bool {
-        let holding = self.all.get_mut(&binding).expect("only known holdings are bound again");
-        std::mem::replace(&mut holding.values, values) != self.all[&binding].values
+    /// Takes note of new values for a binding that is known.
+    pub(super) fn bind_again(&mut self, binding: BindingId, values: Values) {
+        self.all.get_mut(&binding).expect("only known holdings are bound again").values = values;
     }
 
     /// Moves a holding that exists, and keeps the counts.
@@ -185,6 +199,9 @@ impl Holdings {
     pub(super) fn remove(&mut self, binding: BindingId) -> Option<Holding> {
         let holding = self.all.remove(&binding)?;
         self.count(binding, &holding.import, holding.state, None);
+        if !holding.reported {
+            self.unreported.remove(&binding);
+        }
         Some(holding)
     }
 
@@ -206,6 +223,7 @@ impl Holdings {
             Some(HoldingState::Bound | HoldingState::Held) | None => self.recalled.remove(&binding),
         };
         let Some(import) = self.imports.get_mut(import) else { return };
+        self.unreported.insert(binding);
         import.held -= u32::from(before == HoldingState::Held);
         import.held += u32::from(after == Some(HoldingState::Held));
         if let Some(raise) = import.raise.take_if(|raise| *raise <= import.held) {

@@ -34,7 +34,7 @@ impl Turn<'_> {
         self.touched.insert(id);
         let component = self.component(id);
         let Errand::UnderWay(operation) = std::mem::replace(&mut component.errand, Errand::None) else { return };
-        component.failures = 0;
+        component.failures = None;
         match operation {
             Operation::Prepare => self.announce(id, values),
             Operation::Start | Operation::Run => {
@@ -42,12 +42,13 @@ impl Turn<'_> {
                 let (serial, deaths, patience) =
                     (component.serial, component.deaths, component.kind.patience(Operation::Run));
                 self.put(id, ComponentState::Started);
-                self.announce(id, values);
+                self.renew(id, values);
                 if let Some(pause) = patience.pause_ms(deaths).filter(|_| deaths > 0) {
                     let alarm = Alarm::Steady { component: id, serial };
                     self.outputs.push(Output::SetAlarm(alarm, pause.saturating_mul(STEADY_PAUSES)));
                 }
             }
+            Operation::Rebind if component.died => self.mourn(id, Arc::from("died while it was to rebind")),
             Operation::Rebind => {
                 for binding in std::mem::take(&mut component.let_go) {
                     self.give_back(id, binding);
@@ -66,9 +67,13 @@ impl Turn<'_> {
         self.touched.insert(id);
         let component = self.component(id);
         let Errand::UnderWay(operation) = component.errand else { return };
-        component.failures += 1;
         component.let_go.clear();
-        let pause = component.kind.patience(operation).pause_ms(component.failures);
+        if operation == Operation::Rebind && component.died {
+            return self.mourn(id, detail);
+        }
+        let before = component.failures.filter(|(failed, _)| *failed == operation).map_or(0, |(_, times)| times);
+        component.failures = Some((operation, before + 1));
+        let pause = component.kind.patience(operation).pause_ms(before + 1);
         if operation == Operation::Start {
             // A start that failed has left nothing running: recalled loans can go home during the pause, and there is
             // nothing left to stop for a restart.
@@ -83,13 +88,21 @@ impl Turn<'_> {
         let component = self.component(id);
         component.restarting = false;
         component.died = true;
-        // A rebind under way has lost its meaning; its outcome will find nobody waiting.
         component.let_go.clear();
         component.deaths += 1;
-        let (deaths, patience) = (component.deaths, component.kind.patience(Operation::Run));
         self.put(id, ComponentState::Stopped);
         self.recall(id);
-        self.pause_or_give_up(id, Operation::Run, patience.pause_ms(deaths), detail);
+        // A rebind under way has lost its meaning, but the host must be done with it first.
+        if !self.component(id).is_busy() {
+            self.mourn(id, detail);
+        }
+    }
+
+    /// After a death: start again after a pause, or ask a person.
+    fn mourn(&mut self, id: ComponentId, detail: Arc<str>) {
+        let component = self.component(id);
+        let pause = component.kind.patience(Operation::Run).pause_ms(component.deaths);
+        self.pause_or_give_up(id, Operation::Run, pause, detail);
     }
 
     fn pause_or_give_up(&mut self, id: ComponentId, operation: Operation, pause: Option<u64>, detail: Arc<str>) {
@@ -144,20 +157,25 @@ impl Turn<'_> {
         self.note(Note::AlarmTooLate(alarm));
     }
 
-    /// Takes note of what an operation handed out; clients that know older values are told again.
+    /// Takes note of what `prepare` handed out; whoever waits to know it is told.
     fn announce(&mut self, id: ComponentId, values: Values) {
         let component = self.component(id);
-        let first = component.announced.is_none();
-        let announced = component.announced.get_or_insert_default();
-        let changes = values.iter().any(|(name, value)| announced.get(name) != Some(value));
-        if !first && !changes {
-            return;
-        }
-        announced.extend(values);
-        component.edition += u32::from(!first);
+        component.values = values.clone();
+        component.announced = Some(values);
         let loans: Vec<_> = component.loans.iter().map(|(binding, _)| binding).collect();
         for binding in loans {
             self.bind(id, binding);
+        }
+    }
+
+    /// Takes note of what a start handed out; clients that know older values are told again before they get the loan.
+    fn renew(&mut self, id: ComponentId, values: Values) {
+        let component = self.component(id);
+        let mut all = component.announced.clone().unwrap_or_default();
+        all.extend(values);
+        if all != component.values {
+            component.values = all;
+            component.edition += 1;
         }
     }
 

@@ -233,6 +233,8 @@ impl<'a> Turn<'a> {
     fn report(&mut self) {
         for id in std::mem::take(&mut self.reportable) {
             let Some(component) = self.agent.components.get_mut(&id) else { continue };
+            let news = component.holdings.news().into_iter();
+            self.facts.extend(news.map(|(binding, held)| Fact::BindingHeld { binding, held }));
             let condition = component.condition();
             if component.reported.replace(condition) != Some(condition) {
                 self.facts.push(Fact::ComponentIs { component: id, condition });

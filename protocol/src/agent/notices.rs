@@ -1,6 +1,6 @@
 //! What neighbours say about bindings, recorded as facts.
 
-use super::{ComponentState, Holding, HoldingState, LoanState, Note, Turn};
+use super::{Holding, HoldingState, LoanState, Note, Turn};
 use crate::{BindingId, ComponentId, Fact, Name, Notice, Values, VmId};
 
 impl Turn<'_> {
@@ -16,7 +16,7 @@ impl Turn<'_> {
             }
             Notice::Started { binding } => {
                 if let Some(client) = self.holder(from, binding) {
-                    self.put_holding(client, binding, HoldingState::Held);
+                    self.hear_loan(client, binding);
                 }
             }
             Notice::UnbindRequired { binding, last } => {
@@ -59,28 +59,36 @@ impl Turn<'_> {
             }
             return;
         };
-        let differ = component.holdings.bind_again(binding, values);
-        if differ && component.holdings.uses(binding) {
-            component.changed = true;
-            // What cannot rebind must restart to see them.
-            let running = matches!(component.state, ComponentState::Starting | ComponentState::Started);
-            component.restarting |= running && !component.kind.rebinds;
+        component.holdings.bind_again(binding, values);
+    }
+
+    /// A loan: the binding may be used.
+    fn hear_loan(&mut self, client: ComponentId, binding: BindingId) {
+        if self.state_of(client, binding) == Some(HoldingState::Bound) {
+            self.put_holding(client, binding, HoldingState::Held);
+        } else {
+            self.note(Note::NoticeTooLate(binding));
         }
-        self.touched.insert(client);
     }
 
     /// A loan is asked back. What is not in use is given back by return; the rest is for the rules to decide.
     fn hear_recall(&mut self, client: ComponentId, binding: BindingId, last: bool) {
-        let known = self.agent.components.get(&client).map(|component| &component.holdings);
-        let state = known.and_then(|holdings| holdings.get(binding)).map(Holding::state);
-        match state {
-            Some(HoldingState::Held) => self.put_holding(client, binding, HoldingState::Recalled { last }),
+        let known = self.agent.components.contains_key(&client);
+        match self.state_of(client, binding) {
+            Some(HoldingState::Held) if known => self.put_holding(client, binding, HoldingState::Recalled { last }),
             Some(HoldingState::Recalled { last: before }) => {
                 self.put_holding(client, binding, HoldingState::Recalled { last: last || before });
             }
-            // Known but not lent, or parked: nobody uses it.
-            Some(HoldingState::Bound) | None => self.confirm(client, binding, last),
+            // Parked, or known but not lent: nobody uses it.
+            Some(HoldingState::Held | HoldingState::Bound) | None => self.confirm(client, binding, last),
         }
+    }
+
+    /// Where a holding is, known or parked.
+    fn state_of(&self, client: ComponentId, binding: BindingId) -> Option<HoldingState> {
+        let known = self.agent.components.get(&client).map(|component| &component.holdings);
+        let holdings = known.or_else(|| self.agent.parked.get(&client));
+        holdings.and_then(|holdings| holdings.get(binding)).map(Holding::state)
     }
 
     /// A loan is home again.

@@ -66,7 +66,7 @@ impl Turn<'_> {
             ComponentState::Starting | ComponentState::Started => component.restarting = true,
             // The next start comes after this order in any case; no need to sit out a pause.
             ComponentState::Stopped => {
-                component.failures = 0;
+                component.failures = None;
                 if let Errand::Pausing(_) = component.errand {
                     component.errand = Errand::None;
                 }
@@ -80,7 +80,7 @@ impl Turn<'_> {
     fn retry(&mut self, id: ComponentId, order: OrderNumber) {
         let Some(component) = self.ordered_component(id, order) else { return };
         let ComponentState::Failed(operation) = component.state else { return self.note(Note::NothingToDo(order)) };
-        component.failures = 0;
+        component.failures = None;
         component.deaths = 0;
         match operation {
             Operation::Stop => {
@@ -97,7 +97,7 @@ impl Turn<'_> {
     fn skip(&mut self, id: ComponentId, order: OrderNumber) {
         let Some(component) = self.ordered_component(id, order) else { return };
         let ComponentState::Failed(operation) = component.state else { return self.note(Note::NothingToDo(order)) };
-        component.failures = 0;
+        component.failures = None;
         component.errand = Errand::UnderWay(operation);
         match operation {
             // A start counts as done only while what it needs is there.
@@ -107,6 +107,8 @@ impl Turn<'_> {
             }
             Operation::Start | Operation::Run => {
                 component.errand = Errand::UnderWay(Operation::Start);
+                component.since = component.renewed;
+                (component.died, component.deaths) = (false, 0);
                 self.put(id, ComponentState::Starting);
                 self.done(id, Default::default());
             }

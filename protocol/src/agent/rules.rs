@@ -76,6 +76,7 @@ impl Turn<'_> {
         let component = self.component(id);
         let (edition, announced) = (component.edition, component.announced.is_some());
         let Some(loan) = component.loans.get_mut(binding) else { return };
+        let reference = loan.state() == LoanState::Reference;
         let settled = matches!(loan.state(), LoanState::Recalled { .. }) || loan.removing;
         if !announced || settled || loan.told == Some(edition) {
             return;
@@ -83,7 +84,7 @@ impl Turn<'_> {
         loan.told = Some(edition);
         let (client_vm, client, import) = (loan.client_vm, loan.client, loan.import.clone());
         let (export, ticket) = (loan.export.clone(), loan.ticket.clone());
-        let values = component.values_of(&export);
+        let values = component.values_of(&export, reference);
         self.tell(client_vm, Notice::Bind { binding, client, import, values, ticket });
     }
 

@@ -42,7 +42,9 @@ impl Turn<'_> {
     fn failed_component(&mut self, name: &Name) -> Result<Entry, Vec<Refusal>> {
         let book = &self.manager.book;
         let unknown = || vec![Refusal::UnknownComponent { component: name.clone() }];
-        let entry = *book.component_names.get(name).ok_or_else(unknown)?;
+        // One that is on its way out can be in need of a person, too.
+        let leaving = || book.components.iter().find(|(_, it)| it.name == *name).map(|(entry, _)| *entry);
+        let entry = book.component_names.get(name).copied().or_else(leaving).ok_or_else(unknown)?;
         let condition = book.components[&entry].condition;
         match condition.map(|condition| condition.state) {
             Some(ComponentState::Failed(_)) => Ok(entry),
@@ -102,14 +104,17 @@ impl<'a> Draft<'a> {
             recount: BTreeSet::new(),
             needs: BTreeMap::new(),
         };
-        for wish in &change.wishes {
-            draft.remove(wish);
-        }
+        // From small to large, so that the order in which wishes are written makes no difference.
+        change.wishes.iter().for_each(|wish| draft.remove_wire(wish));
+        change.wishes.iter().for_each(|wish| draft.remove_named(wish));
+        change.wishes.iter().for_each(|wish| draft.remove_vm(wish));
+        change.wishes.iter().for_each(|wish| draft.restart(wish));
         // Bindings last: they may join components that the same change adds anywhere.
         change.wishes.iter().for_each(|wish| draft.add_vm(wish));
         change.wishes.iter().for_each(|wish| draft.add_component(wish));
         change.wishes.iter().for_each(|wish| draft.add_binding(wish));
         change.wishes.iter().for_each(|wish| draft.set_need(wish));
+        draft.order_needs();
         draft.check_whole(change.incomplete);
         draft.refusals.sort();
         draft.refusals.dedup();
@@ -120,39 +125,43 @@ impl<'a> Draft<'a> {
         Err(draft.refusals)
     }
 
-    fn remove(&mut self, wish: &Wish) {
-        match wish {
-            Wish::RemoveVm { vm } => {
-                let Some(entry) = self.find_vm(vm) else { return };
-                for component in self.book.vms[&entry].components.clone() {
-                    if !self.book.components[&component].leaving {
-                        self.remove_component(component);
-                    }
-                }
-                self.book.vms.get_mut(&entry).expect("it was just found").leaving = true;
-                self.book.vm_names.remove(vm);
-                self.leaving_vms.push(entry);
-                self.deeds.push(Deed::RemoveVm(entry));
+    fn remove_wire(&mut self, wish: &Wish) {
+        let Wish::RemoveBinding(wire) = wish else { return };
+        match self.book.find_binding(wire) {
+            Some(entry) if self.is_reachable(self.book.bindings[&entry].provider) => {
+                self.remove_binding(entry);
+                self.deeds.push(Deed::RemoveBinding(entry));
             }
-            Wish::RemoveComponent { component } => {
-                if let Some(entry) = self.find_component_to_change(component) {
-                    self.remove_component(entry);
-                }
+            Some(_) => {}
+            None => self.refusals.push(Refusal::UnknownBinding { wire: wire.clone() }),
+        }
+    }
+
+    fn remove_named(&mut self, wish: &Wish) {
+        let Wish::RemoveComponent { component } = wish else { return };
+        if let Some(entry) = self.find_component_to_change(component) {
+            self.remove_component(entry);
+        }
+    }
+
+    fn remove_vm(&mut self, wish: &Wish) {
+        let Wish::RemoveVm { vm } = wish else { return };
+        let Some(entry) = self.find_vm(vm) else { return };
+        for component in self.book.vms[&entry].components.clone() {
+            if !self.book.components[&component].leaving {
+                self.remove_component(component);
             }
-            Wish::RemoveBinding(wire) => match self.book.find_binding(wire) {
-                Some(entry) if self.is_reachable(self.book.bindings[&entry].provider) => {
-                    self.remove_binding(entry);
-                    self.deeds.push(Deed::RemoveBinding(entry));
-                }
-                Some(_) => {}
-                None => self.refusals.push(Refusal::UnknownBinding { wire: wire.clone() }),
-            },
-            Wish::RestartComponent { component } => {
-                if let Some(entry) = self.find_component_to_change(component) {
-                    self.deeds.push(Deed::Restart(entry));
-                }
-            }
-            Wish::AddVm { .. } | Wish::AddComponent { .. } | Wish::AddBinding(_) | Wish::SetNeed { .. } => {}
+        }
+        self.book.vms.get_mut(&entry).expect("it was just found").leaving = true;
+        self.book.vm_names.remove(vm);
+        self.leaving_vms.push(entry);
+        self.deeds.push(Deed::RemoveVm(entry));
+    }
+
+    fn restart(&mut self, wish: &Wish) {
+        let Wish::RestartComponent { component } = wish else { return };
+        if let Some(entry) = self.find_component_to_change(component) {
+            self.deeds.push(Deed::Restart(entry));
         }
     }
 
@@ -216,7 +225,7 @@ impl<'a> Draft<'a> {
         }
         let Some(home) = home else { return };
         let entry = self.book.next_entry();
-        let import = |need: Need| ImportEntry { need, raise: None, ready: 0, bindings: BTreeSet::new() };
+        let import = |need: Need| ImportEntry { need, raise: None, ready: 0, astray: 0, bindings: BTreeSet::new() };
         let fresh = ComponentEntry {
             name: name.clone(),
             kind: kind.clone(),
@@ -288,6 +297,7 @@ impl<'a> Draft<'a> {
             leaving: false,
             left: false,
             counted: false,
+            held: false,
         };
         self.book.bindings.insert(entry, fresh);
         let borrower = self.book.components.get_mut(&client).expect("it was just found");
@@ -348,9 +358,16 @@ impl<'a> Draft<'a> {
         self.check_need(name, import, need.with_number(*number));
         self.needs.insert((entry, import.clone()), *number);
         self.recount.insert(entry);
-        let lower = *number <= need.number();
-        let deed = if lower { Deed::LowerNeed } else { Deed::RaiseNeed };
-        self.deeds.push(deed(entry, import.clone(), *number));
+    }
+
+    /// What was said last of each need is ordered: a lower number of providers before anything is taken away.
+    fn order_needs(&mut self) {
+        for ((entry, import), number) in &self.needs {
+            let present = self.book.components[entry].imports[import].need.number();
+            let lower = *number <= present && entry.0 <= self.entries_before;
+            let deed = if lower { Deed::LowerNeed } else { Deed::SetNeed };
+            self.deeds.push(deed(*entry, import.clone(), *number));
+        }
     }
 
     /// What can only be seen once everything is written down.

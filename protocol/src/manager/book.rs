@@ -60,6 +60,8 @@ pub struct ImportEntry {
     pub(super) raise: Option<(u32, OrderNumber)>,
     /// How many of its bindings are expected to be usable.
     pub(super) ready: u32,
+    /// How many of its bindings are held and should not be, or the other way round.
+    pub(super) astray: u32,
     /// All its bindings.
     pub(super) bindings: BTreeSet<Entry>,
 }
@@ -107,9 +109,9 @@ impl ComponentEntry {
         self.id.is_some() && !self.left
     }
 
-    /// How many loans and values it is expected to hold.
-    pub(super) fn expected_held(&self) -> u32 {
-        self.imports.values().map(|import| import.ready).sum()
+    /// Whether it holds exactly what it is expected to hold.
+    pub(super) fn holds_as_expected(&self) -> bool {
+        self.imports.values().all(|import| import.astray == 0)
     }
 
     /// Counts a client of an export in or out.
@@ -141,8 +143,10 @@ pub struct BindingEntry {
     pub(super) need: Need,
     pub(super) leaving: bool,
     pub(super) left: bool,
-    /// Whether its client counts on it, as far as predictions go.
+    /// Whether its client is expected to hold it.
     pub(super) counted: bool,
+    /// Whether its client's agent last said that it does.
+    pub(super) held: bool,
 }
 
 /// Everything the manager keeps track of.
@@ -243,6 +247,7 @@ impl Book {
         {
             import.bindings.remove(&entry);
             import.ready -= u32::from(binding.counted);
+            import.astray -= u32::from(binding.counted != binding.held);
         }
         if let Some(provider) = self.components.get_mut(&binding.provider) {
             provider.lends.remove(&entry);

@@ -22,7 +22,8 @@ pub(super) enum Deed {
     AddVm(Entry),
     AddComponent(Entry),
     AddBinding(Entry),
-    RaiseNeed(Entry, Name, u32),
+    SetNeed(Entry, Name, u32),
+    /// Lower the need of a component that is there, before anything is taken from it.
     LowerNeed(Entry, Name, u32),
     RemoveBinding(Entry),
     RemoveComponent(Entry),
@@ -34,7 +35,7 @@ pub(super) enum Deed {
 
 impl Deed {
     fn is_up(&self) -> bool {
-        matches!(self, Self::AddVm(_) | Self::AddComponent(_) | Self::AddBinding(_) | Self::RaiseNeed(..))
+        matches!(self, Self::AddVm(_) | Self::AddComponent(_) | Self::AddBinding(_) | Self::SetNeed(..))
     }
 
     fn is_lower(&self) -> bool {
@@ -59,8 +60,10 @@ struct Phase {
     kind: PhaseKind,
     /// The last order to each VM that has not been answered.
     unanswered: BTreeMap<Entry, OrderNumber>,
-    /// VMs to come or go, components and bindings to go, components to come back from a restart.
+    /// VMs to come or go, components and bindings to go.
     outstanding: BTreeSet<Entry>,
+    /// Components to come back from a restart.
+    restarted: BTreeSet<Entry>,
     /// The components whose state may be touched.
     watched: BTreeSet<Entry>,
     /// Those of them that are not as predicted.
@@ -100,7 +103,7 @@ impl Book {
             | Deed::Restart(entry)
             | Deed::Retry(entry)
             | Deed::Skip(entry)
-            | Deed::RaiseNeed(entry, ..)
+            | Deed::SetNeed(entry, ..)
             | Deed::LowerNeed(entry, ..) => vec![*entry],
             Deed::AddComponent(entry) => {
                 let vm = self.components[entry].vm;
@@ -114,13 +117,6 @@ impl Book {
         }
     }
 
-    /// Whether a component that was to restart has stopped and is not expected to start again: something it needs went
-    /// at the same time, or since.
-    fn will_not_come_back(&self, entry: Entry) -> bool {
-        let stays = self.components.get(&entry).filter(|component| !component.left && !component.expected);
-        stays.is_some_and(|component| component.condition.is_some_and(|condition| !condition.state.is_running()))
-    }
-
     /// Whether a component is as predicted.
     fn agrees(&self, entry: Entry) -> bool {
         let Some(component) = self.components.get(&entry).filter(|component| !component.left) else { return true };
@@ -128,7 +124,7 @@ impl Book {
         if component.expected {
             condition.state == ComponentState::Started
                 && condition.since >= component.renewed
-                && condition.held == component.expected_held()
+                && component.holds_as_expected()
         } else {
             !condition.state.is_running()
         }
@@ -142,11 +138,6 @@ impl Turn<'_> {
             let touched = std::mem::take(&mut self.touched);
             let super::CloudManager { running, book, .. } = &mut *self.manager;
             for phase in running.values_mut().filter_map(|running| running.phase.as_mut()) {
-                for entry in &touched {
-                    if book.will_not_come_back(*entry) {
-                        phase.outstanding.remove(entry);
-                    }
-                }
                 for entry in touched.iter().filter(|entry| phase.watched.contains(entry)) {
                     if book.agrees(*entry) {
                         phase.unsettled.remove(entry);
@@ -168,6 +159,8 @@ impl Turn<'_> {
         let running = &self.manager.running[&change];
         match &running.phase {
             Some(phase) if !phase.outstanding.is_empty() || !phase.unanswered.is_empty() => false,
+            // What restarts has stopped once it is up again, and so have its dependents.
+            Some(phase) if !phase.roll.is_empty() && !phase.restarted.is_disjoint(&phase.unsettled) => false,
             Some(phase) if !phase.roll.is_empty() => {
                 self.call_roll(change);
                 true
@@ -252,7 +245,7 @@ impl Turn<'_> {
         let book = &mut self.manager.book;
         // The dependents of what goes may stop on the way, even if they are up again in the end.
         let dependents = book.dependents(stopping.iter().copied());
-        let calls = |entry: &&Entry| !book.components[*entry].left && !phase.outstanding.contains(*entry);
+        let calls = |entry: &&Entry| !book.components[*entry].left && !phase.restarted.contains(*entry);
         phase.roll = dependents.iter().filter(calls).map(|entry| book.components[entry].vm).collect();
         phase.watched.extend(dependents);
         phase.watched.extend(book.predict(suspects));
@@ -283,17 +276,8 @@ impl Turn<'_> {
                 posting.watch(entry);
             }
             Deed::AddBinding(entry) => self.post_binding(posting, entry)?,
-            Deed::RaiseNeed(entry, import, number) => {
-                let order = self.post_need(posting, entry, &import, number)?;
-                let component = self.book().components.get_mut(&entry)?;
-                component.imports.get_mut(&import)?.raise = Some((number, order));
-                posting.phase.raised.insert(entry);
-            }
-            Deed::LowerNeed(entry, import, number) => {
+            Deed::SetNeed(entry, import, number) | Deed::LowerNeed(entry, import, number) => {
                 self.post_need(posting, entry, &import, number)?;
-                let import = self.book().components.get_mut(&entry)?.imports.get_mut(&import)?;
-                import.need = import.need.with_number(number);
-                import.raise = None;
             }
             Deed::RemoveBinding(entry) => {
                 let binding = self.manager.book.bindings.get(&entry)?;
@@ -321,6 +305,7 @@ impl Turn<'_> {
                 posting.watch(entry);
             }
             Deed::RemoveVm(entry) => {
+                self.manager.book.vms.get(&entry).filter(|vm| vm.health != Health::Dead)?;
                 self.book().vms.get_mut(&entry)?.left = true;
                 posting.phase.outstanding.insert(entry);
                 self.destroy_if_empty(entry, &mut posting.phase.unanswered);
@@ -328,9 +313,8 @@ impl Turn<'_> {
             Deed::Restart(entry) => {
                 let id = self.manager.book.components.get(&entry)?.id?;
                 let number = self.order_component(posting, entry, Instruction::RestartComponent { component: id })?;
-                let component = self.book().components.get_mut(&entry)?;
-                component.renewed = number;
-                posting.phase.outstanding.extend(component.expected.then_some(entry));
+                self.book().components.get_mut(&entry)?.renewed = number;
+                posting.phase.restarted.insert(entry);
                 posting.stopping.insert(entry);
                 posting.watch(entry);
             }
@@ -363,6 +347,14 @@ impl Turn<'_> {
         let instruction = Instruction::SetNeed { component, import: import.clone(), number };
         let order = self.order_component(posting, entry, instruction)?;
         posting.watch(entry);
+        let import = self.book().components.get_mut(&entry)?.imports.get_mut(import)?;
+        if number > import.need.number() {
+            import.raise = Some((number, order));
+            posting.phase.raised.insert(entry);
+        } else {
+            import.need = import.need.with_number(number);
+            import.raise = None;
+        }
         Some(order)
     }
 
@@ -442,6 +434,7 @@ impl Turn<'_> {
     pub(super) fn struck(&mut self, entry: Entry) {
         for phase in self.manager.running.values_mut().filter_map(|running| running.phase.as_mut()) {
             phase.outstanding.remove(&entry);
+            phase.restarted.remove(&entry);
             phase.watched.remove(&entry);
             phase.unsettled.remove(&entry);
             phase.unanswered.remove(&entry);
@@ -481,7 +474,7 @@ impl Turn<'_> {
     /// A component that holds all it is expected to hold has its raised needs in force, where that is enough for them.
     pub(super) fn raise_in_force(&mut self, entry: Entry) {
         let Some(component) = self.book().components.get_mut(&entry) else { return };
-        if component.condition.is_some_and(|condition| condition.held == component.expected_held()) {
+        if component.holds_as_expected() {
             for import in component.imports.values_mut() {
                 if let Some((number, _)) = import.raise.take_if(|(number, _)| *number <= import.ready) {
                     import.need = import.need.with_number(number);
@@ -508,6 +501,7 @@ impl Posting {
             kind,
             unanswered: BTreeMap::new(),
             outstanding: BTreeSet::new(),
+            restarted: BTreeSet::new(),
             watched: BTreeSet::new(),
             unsettled: BTreeSet::new(),
             roll: BTreeSet::new(),

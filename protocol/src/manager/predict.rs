@@ -44,15 +44,22 @@ impl Book {
         binding.counted = counted;
         let client = self.components.get_mut(&binding.client)?;
         let import = client.imports.get_mut(&binding.import)?;
-        if counted {
-            import.ready += 1;
-        } else {
-            import.ready -= 1;
-        }
+        let astray = counted != binding.held;
+        (import.ready, import.astray) = (step(import.ready, counted), step(import.astray, astray));
         Some(binding.client)
     }
 
-    /// The components that may have to stop when these do: the backward closure over strong and value imports.
+    /// Takes note of whether a client holds a binding; returns the client if that is new.
+    pub(super) fn note_held(&mut self, entry: Entry, held: bool) -> Option<Entry> {
+        let binding = self.bindings.get_mut(&entry).filter(|binding| binding.held != held)?;
+        binding.held = held;
+        let client = self.components.get_mut(&binding.client)?;
+        let import = client.imports.get_mut(&binding.import)?;
+        import.astray = step(import.astray, binding.counted != held);
+        Some(binding.client)
+    }
+
+    /// The components that may have to stop when these do: the backward closure over strong imports.
     pub(super) fn dependents(&self, roots: impl IntoIterator<Item = Entry>) -> BTreeSet<Entry> {
         let mut found = BTreeSet::new();
         let mut open: Vec<Entry> = roots.into_iter().collect();
@@ -67,4 +74,9 @@ impl Book {
         }
         found
     }
+}
+
+/// One more, or one less.
+fn step(number: u32, up: bool) -> u32 {
+    if up { number + 1 } else { number - 1 }
 }

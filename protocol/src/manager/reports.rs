@@ -4,7 +4,7 @@ use super::{
     Alarm, CREATE_AGAIN_MS, CloudOutcome, CloudTask, News, Note, Output, Turn,
     book::{Entry, Health},
 };
-use crate::{ComponentId, ComponentState, Condition, Fact, OrderNumber, Report, VmId};
+use crate::{BindingId, ComponentId, Condition, Fact, OrderNumber, Report, VmId};
 use std::collections::BTreeSet;
 
 impl Turn<'_> {
@@ -21,7 +21,8 @@ impl Turn<'_> {
 
     fn hear_fact(&mut self, id: VmId, vm: Entry, through: OrderNumber, fact: Fact) {
         match fact {
-            Fact::ComponentIs { component, condition } => self.hear_condition(vm, through, component, condition),
+            Fact::ComponentIs { component, condition } => self.hear_condition(vm, component, condition),
+            Fact::BindingHeld { binding, held } => self.hear_held(vm, through, binding, held),
             Fact::OperationFailed { component, operation, detail } => {
                 self.tell(News::OperationFailed(component, operation, detail));
             }
@@ -34,8 +35,11 @@ impl Turn<'_> {
                 self.vacated(vm);
             }
             Fact::BindingGone { binding } => {
-                if let Some(entry) = self.manager.book.binding_ids.get(&binding).copied() {
-                    let client = self.manager.book.bindings[&entry].client;
+                let Some(entry) = self.manager.book.binding_ids.get(&binding).copied() else { return };
+                let gone = &self.manager.book.bindings[&entry];
+                let (client, provider) = (gone.client, gone.provider);
+                // Only the provider's VM knows that a binding is gone.
+                if self.manager.book.components[&provider].vm == vm {
                     self.book().strike_binding(entry);
                     self.struck(entry);
                     let touched = self.book().predict(BTreeSet::from([client]));
@@ -49,20 +53,25 @@ impl Turn<'_> {
         }
     }
 
-    fn hear_condition(&mut self, vm: Entry, through: OrderNumber, id: ComponentId, condition: Condition) {
+    fn hear_condition(&mut self, vm: Entry, id: ComponentId, condition: Condition) {
         let Some(entry) = self.component_on(vm, id) else { return };
-        let component = self.book().components.get_mut(&entry).expect("it was just found");
-        component.condition = Some(condition);
-        let restarted = condition.state == ComponentState::Started && condition.since >= component.renewed;
-        let (raised, left) =
-            (component.imports.values().any(|it| it.raise.is_some_and(|(_, by)| by <= through)), component.left);
+        self.book().components.get_mut(&entry).expect("it was just found").condition = Some(condition);
         self.touched.insert(entry);
         self.tell(News::ComponentIs(id, condition));
-        if restarted && !left {
-            self.happened(entry);
+    }
+
+    /// Whether a client holds a binding: only its own agent is believed.
+    fn hear_held(&mut self, vm: Entry, through: OrderNumber, binding: BindingId, held: bool) {
+        let Some(entry) = self.manager.book.binding_ids.get(&binding).copied() else { return };
+        let client = self.manager.book.bindings[&entry].client;
+        if self.manager.book.components[&client].vm != vm {
+            return;
         }
-        if raised {
-            self.raise_in_force(entry);
+        let touched = self.book().note_held(entry, held);
+        self.touched.extend(touched);
+        let imports = &self.manager.book.components[&client].imports;
+        if imports.values().any(|import| import.raise.is_some_and(|(_, by)| by <= through)) {
+            self.raise_in_force(client);
         }
     }
 
@@ -104,12 +113,13 @@ impl Turn<'_> {
                 self.tell(News::VmNotInstantiated(id, detail));
                 self.outputs.push(Output::SetAlarm(Alarm::CreateAgain(id), CREATE_AGAIN_MS));
             }
-            (CloudOutcome::Destroyed(_), _) => {
+            (CloudOutcome::Destroyed(_), _) if vm.left && vm.components.is_empty() => {
                 self.book().strike_vm(entry);
                 self.struck(entry);
                 self.tell(News::VmDestroyed(id));
             }
-            (CloudOutcome::Lost(_), _) => {
+            // Whoever destroyed it did not ask.
+            (CloudOutcome::Lost(_) | CloudOutcome::Destroyed(_), _) => {
                 let running = self.lose(entry);
                 let change = self.next_change();
                 self.manager.running.insert(change, running);
@@ -148,11 +158,11 @@ impl Turn<'_> {
     pub(super) fn wake(&mut self, alarm: Alarm) {
         let (Alarm::CreateAgain(id) | Alarm::Suspicion(id, _)) = alarm;
         let found = self.living(id).map(|entry| (entry, &self.manager.book.vms[&entry]));
-        match (alarm, found.map(|(entry, vm)| (entry, vm.health, vm.name.clone()))) {
-            (Alarm::CreateAgain(_), Some((_, Health::Awaited, name))) => {
+        match (alarm, found.map(|(entry, vm)| (entry, vm.health, vm.name.clone(), vm.left))) {
+            (Alarm::CreateAgain(_), Some((_, Health::Awaited, name, false))) => {
                 self.outputs.push(Output::ToCloud(CloudTask::Create(id, name)));
             }
-            (Alarm::Suspicion(_, rang), Some((entry, Health::Suspected(present), _))) if rang == present => {
+            (Alarm::Suspicion(_, rang), Some((entry, Health::Suspected(present), ..))) if rang == present => {
                 let running = self.lose(entry);
                 let change = self.next_change();
                 self.manager.running.insert(change, running);

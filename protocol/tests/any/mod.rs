@@ -168,11 +168,7 @@ fn state() -> impl Strategy<Value = ComponentState> {
 }
 
 pub(crate) fn fact() -> impl Strategy<Value = Fact> {
-    let condition = (state(), number(), any::<bool>()).prop_map(|(state, since, complete)| Condition {
-        state,
-        since: OrderNumber(since),
-        complete,
-    });
+    let condition = (state(), number()).prop_map(|(state, since)| Condition { state, since: OrderNumber(since) });
     prop_oneof![
         (component(), condition).prop_map(|(component, condition)| Fact::ComponentIs { component, condition }),
         (component(), operation(), text()).prop_map(|(component, operation, detail)| Fact::OperationFailed {
@@ -180,6 +176,7 @@ pub(crate) fn fact() -> impl Strategy<Value = Fact> {
             operation,
             detail
         }),
+        (binding(), any::<bool>()).prop_map(|(binding, held)| Fact::BindingHeld { binding, held }),
         component().prop_map(|component| Fact::ComponentGone { component }),
         binding().prop_map(|binding| Fact::BindingGone { binding }),
         select(vec![VmState::Empty, VmState::Started, VmState::Stopped]).prop_map(|state| Fact::VmIs { state }),
@@ -235,6 +232,7 @@ pub(crate) fn manager_input() -> impl Strategy<Value = manager::Input> {
         1 => vm().prop_map(CloudOutcome::Destroyed),
         1 => vm().prop_map(CloudOutcome::Silent),
         1 => vm().prop_map(CloudOutcome::Heard),
+        1 => vm().prop_map(CloudOutcome::Lost),
     ];
     let alarm = prop_oneof![
         vm().prop_map(manager::Alarm::CreateAgain),

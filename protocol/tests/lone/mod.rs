@@ -150,9 +150,9 @@ pub(crate) fn say(output: &Output) -> String {
 fn say_fact(fact: &Fact) -> String {
     match fact {
         Fact::ComponentIs { condition, .. } => {
-            let complete = if condition.complete { " and complete" } else { "" };
-            format!("{}{complete} since {}", condition.state, condition.since.0)
+            format!("{} since {}", condition.state, condition.since.0)
         }
+        Fact::BindingHeld { binding, held } => format!("{binding} {}held", if *held { "" } else { "not " }),
         Fact::OperationFailed { operation, .. } => format!("{operation} failed for good"),
         Fact::ComponentGone { .. } => "gone".into(),
         Fact::BindingGone { binding } => format!("{binding} gone"),
