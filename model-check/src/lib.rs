@@ -7,6 +7,7 @@
 
 pub mod action;
 pub mod chart;
+pub mod choices;
 pub mod explore;
 pub mod inspector;
 pub mod property;

@@ -11,7 +11,7 @@ use protocol::{
     ComponentState, Name, Need, Wish, Work,
     agent::{HoldingState, LoanState},
     invariant::{self, View},
-    manager::Request,
+    manager::{Health, Request},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -62,8 +62,12 @@ pub const ALL: [(&str, &str); 10] = [
     ("eventually", ONE_END),
 ];
 
-/// The components that a script may stop: what it removes or restarts, and all that depends on it. Nothing if faults may
-/// stop others.
+/// Whether a script declares a VM lost, which may stop anything.
+pub fn loses(script: &[Line]) -> bool {
+    script.iter().any(|line| matches!(line.request, Request::DeclareLost(_)))
+}
+
+/// The components that a script may stop: what it removes or restarts, and all that depends on it.
 pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
     let wishes = || {
         script.iter().flat_map(|line| match &line.request {
@@ -210,7 +214,9 @@ fn as_predicted(world: &World) -> Option<Breach> {
             return predicted(format!("the manager has not heard that {} is {}", entry.name, component.state()));
         }
     }
-    for agent in world.agents() {
+    // What was declared lost and runs on is nobody's business any more.
+    let alive = |vm| book.vm_by_id(vm).is_some_and(|entry| entry.health != Health::Dead);
+    for agent in world.agents().filter(|agent| alive(agent.id())) {
         let known = |id| book.component_by_id(id).is_some();
         if let Some((_, stray)) = agent.components().iter().find(|(id, _)| !known(**id)) {
             return predicted(format!("{} is on {} but not in the book", stray.name(), agent.id()));

@@ -16,19 +16,11 @@ const ORDERS: u64 = 150;
 /// More steps than any story has.
 const STEPS_MAX: usize = 10_000;
 
-/// Stories that the protocol does not keep to yet, and what is wrong. One that has come right is taken off the list.
-const NOT_YET_RIGHT: [(&str, &str); 0] = [];
-
 #[test]
 fn every_scenario_file_ends_as_it_says() {
     let mut complaints = Vec::new();
     for scenario in all() {
-        let known = NOT_YET_RIGHT.iter().find(|(name, _)| *name == scenario.name);
-        match (check(&scenario), known) {
-            (Some(complaint), Some((_, wrong))) if complaint.contains(wrong) => {}
-            (None, Some(_)) => complaints.push(format!("{} has come right: take it off the list", scenario.name)),
-            (found, _) => complaints.extend(found),
-        }
+        complaints.extend(check(&scenario));
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
 }
@@ -40,8 +32,6 @@ fn crashes_and_broken_links_change_no_end() {
         let faults = Faults { crashes: 2, breaks: 1, ..Faults::default() };
         complaints.extend(check(&Scenario { faults, ..scenario.clone() }));
     }
-    let known = |complaint: &String| NOT_YET_RIGHT.iter().any(|(name, _)| complaint.starts_with(name));
-    complaints.retain(|complaint| !known(complaint));
     assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
 }
 

@@ -6,12 +6,13 @@
 //! on the lifeline if both ends live on one VM. Operator and cloud speak on the manager's lifeline.
 //!
 //! [`Chart::new`] makes a chart of a run (`record`, with the `wording`); [`Chart::to_text`], [`Chart::to_mermaid`] and
-//! [`Chart::to_svg`] draw it.
+//! [`Chart::to_svg`] draw it. [`Chart::to_timeline`] draws only the lives of components, on a scale of time.
 
 mod mermaid;
 mod record;
 mod svg;
 mod text;
+mod timeline;
 mod tracks;
 mod wording;
 

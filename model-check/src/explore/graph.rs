@@ -2,7 +2,7 @@
 
 /// How each world was first reached, and every edge.
 #[derive(Default)]
-pub struct Graph {
+pub(super) struct Graph {
     /// For each world: its number, the world it was first reached from, and by which action.
     found: Vec<(u32, u32, u32)>,
     /// From, to; the highest bit of `to` says that the edge is a message.
@@ -11,44 +11,44 @@ pub struct Graph {
 
 /// The lengths of the ways from the first world to the ends.
 #[derive(Clone, Copy, Debug)]
-pub struct Lengths {
-    pub messages_min: u32,
-    pub messages_max: u32,
-    pub longest: u32,
+pub(super) struct Lengths {
+    pub(super) messages_min: u32,
+    pub(super) messages_max: u32,
+    pub(super) longest: u32,
 }
 
 const MESSAGE: u32 = 1 << 31;
 
 impl Graph {
     /// Adds the first world.
-    pub fn root(&mut self) {
+    pub(super) fn root(&mut self) {
         self.found.push((0, 0, 0));
     }
 
-    pub fn discover(&mut self, index: u32, from: u32, action: u32) {
+    pub(super) fn discover(&mut self, index: u32, from: u32, action: u32) {
         self.found.push((index, from, action));
     }
 
-    pub fn edge(&mut self, from: u32, to: u32, message: bool) {
+    pub(super) fn edge(&mut self, from: u32, to: u32, message: bool) {
         self.edges.push((from, to | if message { MESSAGE } else { 0 }));
     }
 
-    pub fn merge(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, other: Self) {
         self.found.extend(other.found);
         self.edges.extend(other.edges);
     }
 
-    pub fn edges(&self) -> usize {
+    pub(super) fn edges(&self) -> usize {
         self.edges.len()
     }
 
     /// The bytes it takes.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.found.capacity() * size_of::<(u32, u32, u32)>() + self.edges.capacity() * size_of::<(u32, u32)>()
     }
 
     /// The actions by which a world was first reached.
-    pub fn way(&self, index: u32) -> Vec<u32> {
+    pub(super) fn way(&self, index: u32) -> Vec<u32> {
         let mut parents = vec![(0, 0); self.found.len()];
         for (index, from, action) in &self.found {
             if let Some(parent) = parents.get_mut(*index as usize) {
@@ -66,7 +66,7 @@ impl Graph {
     }
 
     /// The lengths of all ways to an end; nothing if some way never ends.
-    pub fn lengths(&mut self, states: usize) -> Option<Lengths> {
+    pub(super) fn lengths(&mut self, states: usize) -> Option<Lengths> {
         self.edges.sort_unstable();
         let mut awaited = vec![0_u32; states];
         let mut first = vec![0_usize; states + 1];

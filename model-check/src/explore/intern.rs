@@ -11,14 +11,14 @@ use std::{
 };
 
 /// The fingerprint of a value.
-pub fn fingerprint<T: Hash>(value: &T) -> u128 {
+pub(super) fn fingerprint<T: Hash>(value: &T) -> u128 {
     let mut hasher = SipHasher13::new();
     value.hash(&mut hasher);
     hasher.finish128().as_u128()
 }
 
 /// A table of values that several threads fill.
-pub struct Interner<T> {
+pub(super) struct Interner<T> {
     table: RwLock<Table<T>>,
 }
 
@@ -35,7 +35,7 @@ impl<T> Default for Interner<T> {
 
 impl<T: Hash> Interner<T> {
     /// The number of a value.
-    pub fn number(&self, value: T) -> u32 {
+    pub(super) fn number(&self, value: T) -> u32 {
         let print = fingerprint(&value);
         if let Some(number) = self.read().numbers.get(&print) {
             return *number;
@@ -51,12 +51,12 @@ impl<T: Hash> Interner<T> {
     }
 
     /// The value with a number, and its fingerprint.
-    pub fn value(&self, number: u32) -> (Arc<T>, u128) {
+    pub(super) fn value(&self, number: u32) -> (Arc<T>, u128) {
         self.read().values[number as usize].clone()
     }
 
     /// How many values there are.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.read().values.len()
     }
 

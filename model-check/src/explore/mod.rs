@@ -83,14 +83,30 @@ pub struct Findings {
     pub sometimes: BTreeSet<&'static str>,
 }
 
+/// How far an exploration is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Different worlds so far.
+    pub states: usize,
+    /// Those among them that are still to be looked at.
+    pub open: usize,
+    /// How many actions lead to these.
+    pub depth: usize,
+}
+
 /// Explores a script from an empty world.
 pub fn explore(script: &Arc<[Line]>, faults: Faults, settings: Settings) -> Findings {
-    Search::new(script, faults, None, settings).run()
+    Search::new(script, faults, None, settings).run(&mut |_| {})
 }
 
 /// Explores a scenario, and holds every path against what it says must come of it.
 pub fn explore_scenario(scenario: &Scenario, settings: Settings) -> Findings {
-    Search::new(&scenario.lines, scenario.faults, Some(&scenario.expected), settings).run()
+    explore_watched(scenario, settings, &mut |_| {})
+}
+
+/// The same, for one who wants to be told how far it is.
+pub fn explore_watched(scenario: &Scenario, settings: Settings, watch: &mut dyn FnMut(Progress)) -> Findings {
+    Search::new(&scenario.lines, scenario.faults, Some(&scenario.expected), settings).run(watch)
 }
 
 /// Lets a list of actions happen, one after the other.
@@ -131,7 +147,7 @@ struct Harvest {
 
 impl<'a> Search<'a> {
     fn new(script: &'a Arc<[Line]>, faults: Faults, expected: Option<&'a Expected>, settings: Settings) -> Self {
-        let disrupted = faults.deaths > 0 || faults.losses > 0 || faults.failures > 0;
+        let disrupted = faults.deaths > 0 || faults.losses > 0 || faults.failures > 0 || property::loses(script);
         let unstopped = expected.map(|expected| expected.sometimes_stopped.clone()).unwrap_or_default();
         Self {
             script,
@@ -147,7 +163,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn run(self) -> Findings {
+    fn run(self, watch: &mut dyn FnMut(Progress)) -> Findings {
         let world = World::new(self.script.clone(), self.faults);
         let mut walkers: Vec<Walker<'_>> = (0..self.settings.threads.max(1)).map(|_| self.walker()).collect();
         let row = walkers[0].row(&world);
@@ -158,6 +174,7 @@ impl<'a> Search<'a> {
         let mut level = vec![Open { index: 0, row, print }];
         let mut sometimes = BTreeSet::new();
         let mut complete = true;
+        let mut depth = 0;
         while !level.is_empty() && self.found().is_none() {
             if self.seen.count() > self.settings.states_max {
                 complete = false;
@@ -170,6 +187,8 @@ impl<'a> Search<'a> {
                 graph.merge(harvest.graph);
                 sometimes.extend(harvest.sometimes);
             }
+            depth += 1;
+            watch(Progress { states: self.seen.count(), open: level.len(), depth });
         }
         drop(walkers);
         self.conclude(graph, complete, sometimes)

@@ -40,7 +40,7 @@ type Shelf = HashMap<Print, u32, BuildHasherDefault<OwnBits>>;
 const SHELVES: usize = 64;
 
 /// Fingerprints and the number of each world, in shelves so that threads seldom meet.
-pub struct Seen {
+pub(super) struct Seen {
     shelves: Vec<Mutex<Shelf>>,
     count: AtomicU32,
 }
@@ -53,7 +53,7 @@ impl Default for Seen {
 
 impl Seen {
     /// The number of the world with this fingerprint, and whether it is new.
-    pub fn insert(&self, print: u128) -> (u32, bool) {
+    pub(super) fn insert(&self, print: u128) -> (u32, bool) {
         let print = Print((print >> 64) as u64, (print & u128::from(u64::MAX)) as u64);
         let shelf = usize::try_from(print.0 % SHELVES as u64).expect("a small number");
         let mut shelf = self.shelves[shelf].lock().expect("no thread panics while it holds a shelf");
@@ -66,12 +66,12 @@ impl Seen {
     }
 
     /// How many worlds were seen.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed) as usize
     }
 
     /// The bytes it takes.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let shelf = |shelf: &Mutex<Shelf>| shelf.lock().expect("no thread panics while it holds a shelf").capacity();
         // One byte of control beside each entry; capacity is seven eighths of the slots.
         self.shelves.iter().map(shelf).sum::<usize>() * 8 / 7 * (size_of::<(Print, u32)>() + 1)

@@ -18,15 +18,15 @@ use std::{
 };
 
 /// A world as numbers of parts, by slot. What is missing at the end is nothing.
-pub type Row = Vec<u32>;
+pub(super) type Row = Vec<u32>;
 
 /// What all walkers share.
 #[derive(Default)]
-pub struct Atlas {
-    pub parts: Interner<Part>,
+pub(super) struct Atlas {
+    pub(super) parts: Interner<Part>,
     inputs: Interner<Input>,
     items: Interner<Item>,
-    pub actions: Interner<Action>,
+    pub(super) actions: Interner<Action>,
     places: RwLock<Places>,
 }
 
@@ -38,7 +38,7 @@ struct Places {
 
 impl Atlas {
     /// An atlas in which number 0 is no part at all.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let atlas = Self::default();
         atlas.parts.number(Part::Nothing);
         // The first slots are looked at for every action.
@@ -94,7 +94,7 @@ struct Choice {
 }
 
 /// One thread's caches.
-pub struct Walker<'a> {
+pub(super) struct Walker<'a> {
     atlas: &'a Atlas,
     numbered: bool,
     may_stop: Option<&'a BTreeSet<Name>>,
@@ -111,7 +111,7 @@ pub struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    pub fn new(atlas: &'a Atlas, numbered: bool, may_stop: Option<&'a BTreeSet<Name>>) -> Self {
+    pub(super) fn new(atlas: &'a Atlas, numbered: bool, may_stop: Option<&'a BTreeSet<Name>>) -> Self {
         Self {
             atlas,
             numbered,
@@ -130,7 +130,7 @@ impl<'a> Walker<'a> {
     }
 
     /// The row of a plain world.
-    pub fn row(&mut self, world: &World) -> Row {
+    pub(super) fn row(&mut self, world: &World) -> Row {
         let mut row = Row::new();
         for (place, part) in world.parts() {
             let (slot, number) = (self.slot(*place), self.atlas.parts.number(Part::clone(part)));
@@ -140,14 +140,14 @@ impl<'a> Walker<'a> {
     }
 
     /// The plain world of a row.
-    pub fn world(&mut self, row: &[u32]) -> World {
+    pub(super) fn world(&mut self, row: &[u32]) -> World {
         let occupied = row.iter().enumerate().filter(|(_, number)| **number != 0);
         let parts: Vec<_> = occupied.map(|(slot, number)| (self.place(slot), self.part(*number))).collect();
         World::assemble(parts, self.numbered)
     }
 
     /// The fingerprint of a row: a sum over its parts, so that it can be kept up to date part by part.
-    pub fn print(&mut self, row: &[u32]) -> u128 {
+    pub(super) fn print(&mut self, row: &[u32]) -> u128 {
         (0..row.len()).fold(0, |sum: u128, slot| sum.wrapping_add(self.contribution(slot, row[slot])))
     }
 
@@ -162,7 +162,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Everything that can happen next, as numbers of actions.
-    pub fn actions(&mut self, row: &[u32]) -> Vec<(Action, u32)> {
+    pub(super) fn actions(&mut self, row: &[u32]) -> Vec<(Action, u32)> {
         let mut found = Vec::new();
         for slot in 0..row.len() {
             if row[slot] == 0 {
@@ -194,7 +194,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Lets an action happen: changes the row and its fingerprint, and lists the slots that changed.
-    pub fn apply(&mut self, row: &mut Row, print: &mut u128, action: (Action, u32), changed: &mut Vec<usize>) {
+    pub(super) fn apply(&mut self, row: &mut Row, print: &mut u128, action: (Action, u32), changed: &mut Vec<usize>) {
         changed.clear();
         let (action, number) = action;
         let around = self.effects_around(row, action);
@@ -231,7 +231,7 @@ impl<'a> Walker<'a> {
     }
 
     /// The first property broken by a row, given that all held before these slots changed.
-    pub fn breach(&mut self, row: &[u32], changed: &[usize]) -> Option<Breach> {
+    pub(super) fn breach(&mut self, row: &[u32], changed: &[usize]) -> Option<Breach> {
         for slot in changed {
             if let Some(breach) = self.breach_of(row[*slot]) {
                 return Some(breach);
@@ -280,13 +280,13 @@ impl<'a> Walker<'a> {
     }
 
     /// What a row shows that should be seen at least once, or the properties would hold only because nothing happened.
-    pub fn sights(&mut self, row: &[u32], changed: &[usize]) -> Vec<&'static str> {
+    pub(super) fn sights(&mut self, row: &[u32], changed: &[usize]) -> Vec<&'static str> {
         let slots = changed.iter().map(|slot| row[*slot]).collect::<Vec<_>>();
         slots.into_iter().flat_map(|number| self.sights_of(number).to_vec()).collect()
     }
 
     /// The components that are asked to stop in these slots.
-    pub fn stopping(&mut self, row: &[u32], changed: &[usize]) -> Vec<Name> {
+    pub(super) fn stopping(&mut self, row: &[u32], changed: &[usize]) -> Vec<Name> {
         let hosts = changed.iter().map(|slot| self.part(row[*slot])).collect::<Vec<_>>();
         let tasks = hosts
             .iter()
@@ -302,7 +302,7 @@ impl<'a> Walker<'a> {
 
     /// Whether an action can be taken before all else, because nothing else can make a difference to it, nor it to anything
     /// else: a VM that comes, or a report while nothing but reports can reach the manager; and the manager does not react.
-    pub fn is_quiet(&mut self, row: &[u32], action: (Action, u32)) -> bool {
+    pub(super) fn is_quiet(&mut self, row: &[u32], action: (Action, u32)) -> bool {
         let source = match action.0 {
             Action::Report(_) if self.is_settled(row) => self.slot(world::source(action.0)) as usize,
             Action::Cloud(_) if !self.numbered => CLOUD,
@@ -442,7 +442,7 @@ impl<'a> Walker<'a> {
         })
     }
 
-    pub fn place(&mut self, slot: usize) -> Place {
+    pub(super) fn place(&mut self, slot: usize) -> Place {
         while self.places.len() <= slot {
             let places = self.atlas.places.read().expect("no thread panics while it holds the places");
             let place = places.places[self.places.len()];

@@ -5,17 +5,27 @@ use crate::{Faults, Line};
 use protocol::{Change, Export, Import, Kind, Name, Need, Strategy, Wire, Wish, manager::Request};
 use std::{collections::BTreeSet, sync::Arc};
 
+/// How much there is of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Two components on two VMs and one request: small enough even without any reduction.
+    Tiny,
+    /// Two to four components on two or three VMs and up to three requests.
+    Small,
+}
+
 /// Makes a scenario. `below(n)` draws a number below `n`; the same draws make the same scenario.
 ///
-/// Two to four components on two or three VMs, wired strongly downwards and weakly or by value anywhere; then one to
-/// three requests, each at any time: additions, removals, bindings, restarts. Some may lose a VM.
-pub fn scenario(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
+/// Components are wired strongly downwards, and weakly or by value anywhere. Then come requests, each at any time:
+/// additions, removals, bindings, restarts. Some may lose a VM.
+pub fn scenario(name: String, size: Size, mut below: impl FnMut(u64) -> u64) -> Scenario {
     let mut draft = Draft { below: &mut below, components: Vec::new(), wires: BTreeSet::new(), vms: 0, extra: 0 };
+    let tiny = size == Size::Tiny;
     let lose = draft.chance(8);
-    draft.vms = 2 + u64::from(!lose && draft.chance(4));
+    draft.vms = 2 + u64::from(!lose && !tiny && draft.chance(4));
     // What comes while everything is still being set up has the most interleavings: then there is little of it.
-    let early = draft.chance(3);
-    let components = 2 + if early { 0 } else { draft.draw(if lose { 2 } else { 3 }) };
+    let early = draft.chance(3) && !(tiny && lose);
+    let components = 2 + if early || tiny { 0 } else { draft.draw(if lose { 2 } else { 3 }) };
     let mut wishes: Vec<Wish> = (0..draft.vms).map(|vm| Wish::AddVm { vm: vm_name(vm) }).collect();
     for place in 0..components {
         wishes.push(draft.add_component(place));
@@ -24,7 +34,7 @@ pub fn scenario(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
         wishes.extend(draft.wire(place));
     }
     let mut lines = vec![Line { request: make(wishes), patient: true }];
-    let changes = 1 + draft.draw(if early || lose { 1 } else { 3 });
+    let changes = 1 + draft.draw(if early || lose || tiny { 1 } else { 3 });
     for place in 0..changes {
         let wishes = draft.change();
         lines.push(Line { request: make(wishes), patient: place == 0 && !early });

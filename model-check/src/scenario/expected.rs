@@ -2,6 +2,8 @@
 
 use crate::{
     Action, World,
+    property::{AS_TOLD, Breach},
+    trace::is_at_rest,
     world::{Event, Output},
 };
 use protocol::{
@@ -122,6 +124,13 @@ impl Expected {
             }
             (Answer::Accepted, None) | (Answer::Either, _) => None,
         }
+    }
+
+    /// What is wrong with an event, or with the end if the world after it is one; as a property of its own.
+    pub fn breach(&self, after: &World, event: &Event) -> Option<Breach> {
+        let at_end = || is_at_rest(after).then(|| self.objections_at_end(after).into_iter().next()).flatten();
+        let detail = self.objection(after, event).or_else(at_end)?;
+        Some(Breach { property: AS_TOLD, detail })
     }
 
     /// All that is wrong with a world in which nothing more can happen; nothing if it is as expected.

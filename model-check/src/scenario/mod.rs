@@ -74,7 +74,8 @@ pub use expected::{Answer, Changes, ComponentEnd, Expected, VmEnd};
 pub use problem::{Problem, ScenarioError, Spot};
 
 use crate::{Faults, Line, World};
-use std::sync::Arc;
+use protocol::{Name, Wish, manager::Request};
+use std::{collections::BTreeSet, sync::Arc};
 
 /// A story with its expected end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,6 +105,19 @@ impl Scenario {
         let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
         scenario.name = name.strip_suffix(".txt").unwrap_or(name).into();
         Ok(scenario)
+    }
+
+    /// Every component that the story ever adds.
+    pub fn components(&self) -> BTreeSet<Name> {
+        let changes = self.lines.iter().filter_map(|line| match &line.request {
+            Request::Make(change) => Some(&change.wishes),
+            Request::Retry(_) | Request::Skip(_) | Request::DeclareLost(_) => None,
+        });
+        let added = changes.flatten().filter_map(|wish| match wish {
+            Wish::AddComponent { component, .. } => Some(component.clone()),
+            _ => None,
+        });
+        added.collect()
     }
 
     /// The world in which the story begins.

@@ -30,6 +30,8 @@ pub struct Report {
     pub violation: Option<Violation>,
     /// The run, if it was recorded.
     pub trace: Option<Trace>,
+    /// When each action of the trace happened.
+    pub moments: Vec<Duration>,
 }
 
 /// When a change was asked for, when it was done, and why it took so long.

@@ -199,6 +199,7 @@ impl<'a> Run<'a> {
         self.report.faults += u64::from(action.is_fault());
         if let Some(actions) = &mut self.actions {
             actions.push(action);
+            self.report.moments.push(self.now);
         }
         let world = &mut self.world;
         // A panic is a violation like any other, and its seed must not be lost. The world is not looked at again.

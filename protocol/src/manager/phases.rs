@@ -117,13 +117,6 @@ impl Book {
         }
     }
 
-    /// Whether a component that was to restart has stopped and is not expected to start again: something it needs went
-    /// at the same time, or since.
-    fn will_not_come_back(&self, entry: Entry) -> bool {
-        let stays = self.components.get(&entry).filter(|component| !component.left && !component.expected);
-        stays.is_some_and(|component| component.condition.is_some_and(|condition| !condition.state.is_running()))
-    }
-
     /// Whether a component is as predicted.
     fn agrees(&self, entry: Entry) -> bool {
         let Some(component) = self.components.get(&entry).filter(|component| !component.left) else { return true };
@@ -145,11 +138,6 @@ impl Turn<'_> {
             let touched = std::mem::take(&mut self.touched);
             let super::CloudManager { running, book, .. } = &mut *self.manager;
             for phase in running.values_mut().filter_map(|running| running.phase.as_mut()) {
-                for entry in &touched {
-                    if book.will_not_come_back(*entry) {
-                        phase.outstanding.remove(entry);
-                    }
-                }
                 for entry in touched.iter().filter(|entry| phase.watched.contains(entry)) {
                     if book.agrees(*entry) {
                         phase.unsettled.remove(entry);

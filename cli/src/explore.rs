@@ -1,0 +1,108 @@
+//! `holdfast explore`: every order of events of a scenario.
+
+use crate::{
+    Ending,
+    failure::Failure,
+    faults::FaultOptions,
+    files,
+    progress::ProgressLine,
+    screen::{self, Drawing, bold, counted},
+    verdict::Verdict,
+};
+use clap::Args;
+use model_check::{
+    Scenario,
+    choices::Choices,
+    explore::{self, Settings},
+    trace::Trace,
+};
+use serde_json::json;
+use std::{path::PathBuf, time::Instant};
+
+/// Check every order of events of a scenario
+#[derive(Args)]
+#[command(after_help = "Example: holdfast explore examples/make-before-break.txt --crashes 1")]
+pub(crate) struct Arguments {
+    /// The scenario
+    file: PathBuf,
+    /// Every single interleaving, with no reduction
+    #[arg(long)]
+    full: bool,
+    /// Give up beyond so many states
+    #[arg(long, value_name = "N", default_value_t = Settings::default().states_max, hide_default_value = true)]
+    states_max: usize,
+    /// How many threads search [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// How to draw a counterexample: text, mermaid or svg
+    #[arg(long, value_name = "HOW", default_value = "text", hide_possible_values = true)]
+    chart: Drawing,
+    /// For programs
+    #[arg(long)]
+    json: bool,
+    /// Write a counterexample into this file
+    #[arg(long, value_name = "TRACE")]
+    save: Option<PathBuf>,
+    #[command(flatten)]
+    faults: FaultOptions,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    let scenario = files::scenario(&arguments.file, arguments.faults)?;
+    let usual = if arguments.full { Settings::full() } else { Settings::default() };
+    let threads = arguments.threads.unwrap_or(usual.threads).max(1);
+    let settings = Settings { threads, states_max: arguments.states_max, ..usual };
+    let verdict = search(&scenario, settings);
+    if let (Some(path), Some((_, way))) = (&arguments.save, &verdict.findings.breach) {
+        files::write(path, &Trace::new(&scenario.lines, scenario.faults, way.clone()).write())?;
+    }
+    if arguments.json {
+        let mut value = verdict.json();
+        value["scenario"] = json!(scenario.name);
+        value["replay"] = json!(replay_line(arguments, &scenario, &verdict));
+        screen::print_json(&value)?;
+    } else {
+        screen::print(&format!("{}: {verdict}", bold(&scenario.name)))?;
+        show_counterexample(arguments, &scenario, &verdict)?;
+    }
+    Ok(if verdict.is_good() { Ending::Done } else { Ending::Refuted })
+}
+
+/// Explores a scenario, and shows on stderr how far it is.
+pub(crate) fn search(scenario: &Scenario, settings: Settings) -> Verdict {
+    let begun = Instant::now();
+    let mut line = ProgressLine::new();
+    let findings = explore::explore_watched(scenario, settings, &mut |progress| {
+        line.show(|| {
+            let (states, open, depth) = (counted(progress.states), counted(progress.open), progress.depth);
+            format!("{states} states, {open} of them open, {depth} steps deep")
+        });
+    });
+    line.done();
+    Verdict { findings, faults: scenario.faults, settings, took: begun.elapsed() }
+}
+
+fn show_counterexample(arguments: &Arguments, scenario: &Scenario, verdict: &Verdict) -> Result<(), Failure> {
+    let Some((breach, way)) = verdict.findings.breach.as_ref().filter(|(_, way)| !way.is_empty()) else {
+        return Ok(());
+    };
+    let (_, events) = explore::retrace(&scenario.lines, scenario.faults, way);
+    let chart = screen::draw(arguments.chart, &scenario.world(), &events);
+    let end = screen::coloured(&format!("✗ {breach}"));
+    screen::print(&format!("\nThe shortest way there:\n\n{chart}{end}"))?;
+    let line = replay_line(arguments, scenario, verdict).unwrap_or_default();
+    screen::print(&format!("\nTo see it again:\n  {line}\n"))
+}
+
+/// One line to paste that replays the counterexample.
+fn replay_line(arguments: &Arguments, scenario: &Scenario, verdict: &Verdict) -> Option<String> {
+    let (_, way) = verdict.findings.breach.as_ref().filter(|(_, way)| !way.is_empty())?;
+    let file = arguments.file.display();
+    Some(match &arguments.save {
+        Some(trace) => format!("holdfast replay {} --expect {file}", trace.display()),
+        None => {
+            let choices = Choices::of(scenario.world(), way);
+            format!("holdfast replay {file}{} --choices {choices}", arguments.faults.pasted())
+        }
+    })
+}

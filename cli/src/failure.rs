@@ -1,0 +1,52 @@
+//! Why a command could not do what it was asked to do.
+
+use model_check::{choices::ChoiceError, scenario::ScenarioError, trace::TraceError};
+use planner::report::OptimizeError;
+use std::{error::Error, io, path::PathBuf};
+
+/// Why a command could not do what it was asked to do. Nothing was changed, unless it says so.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// A file could not be read.
+    #[error("{}: cannot be read", .0.display())]
+    Read(PathBuf, #[source] io::Error),
+    /// A file could not be written; what was there before may be gone.
+    #[error("{}: cannot be written", .0.display())]
+    Write(PathBuf, #[source] io::Error),
+    /// A scenario file is not well written. Each problem stands on a line of its own, with its place.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A trace cannot be replayed.
+    #[error("{}", .0.display())]
+    Trace(PathBuf, #[source] TraceError),
+    /// A list of choices does not fit its scenario.
+    #[error("--choices")]
+    Choices(#[from] ChoiceError),
+    /// There is nothing to shorten.
+    #[error("{}: breaks no property, so there is nothing to shorten (what a scenario expects is not part of a trace)", .0.display())]
+    NothingToShorten(PathBuf),
+    /// A problem has no plan, because it cannot be read or asks for what nobody can mean.
+    #[error("{}", .0.display())]
+    Optimize(PathBuf, #[source] OptimizeError),
+    /// The output could not be written.
+    #[error("the output cannot be written")]
+    Output(#[from] io::Error),
+}
+
+impl Failure {
+    /// Whether it is only that nobody reads the output any more.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// Tells the person at the screen, with every cause.
+    pub(crate) fn tell(&self) {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(deeper) = cause {
+            text += &format!(": {deeper}");
+            cause = deeper.source();
+        }
+        anstream::eprintln!("{text}");
+    }
+}

@@ -1,0 +1,77 @@
+//! `holdfast`: the one program that people install.
+//!
+//! It decides nothing about the protocol. Each command is one file: it reads what it was given, calls the crate that does
+//! the work, and shows what came of it. People's output goes to stdout, diagnostics to stderr; `--json` is for programs.
+//! Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
+
+mod completions;
+mod demo;
+mod explore;
+mod failure;
+mod faults;
+mod files;
+mod optimize;
+mod progress;
+mod replay;
+mod screen;
+mod shrink;
+mod simulate;
+mod summary;
+mod verdict;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::process::ExitCode;
+
+/// Reconfigures distributed applications so that nothing running holds on to something that is not.
+#[derive(Parser)]
+#[command(name = "holdfast", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(after_help = "Example: holdfast demo")]
+struct Holdfast {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(demo::Arguments),
+    Explore(explore::Arguments),
+    Simulate(simulate::Arguments),
+    Replay(replay::Arguments),
+    Shrink(shrink::Arguments),
+    Optimize(optimize::Arguments),
+    Completions(completions::ShellArguments),
+    Man(completions::ManArguments),
+}
+
+/// How a command ended that did what it was asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// All is well.
+    Done,
+    /// It found something wrong, and has shown it.
+    Refuted,
+}
+
+fn main() -> ExitCode {
+    let ending = match Holdfast::parse().command {
+        Command::Demo(arguments) => demo::run(arguments),
+        Command::Explore(arguments) => explore::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Shrink(arguments) => shrink::run(&arguments),
+        Command::Optimize(arguments) => optimize::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => completions::write_manual(&arguments),
+    };
+    match ending {
+        Ok(Ending::Done) => ExitCode::SUCCESS,
+        Ok(Ending::Refuted) => ExitCode::FAILURE,
+        // Whoever reads has seen enough.
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.tell();
+            ExitCode::FAILURE
+        }
+    }
+}

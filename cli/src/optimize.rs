@@ -1,0 +1,49 @@
+//! `holdfast optimize`: the planner alone, on a problem in the format of Zephyrus2.
+
+use crate::{Ending, failure::Failure, files, progress::ProgressLine, screen};
+use clap::Args;
+use planner::report;
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+/// Place and wire components at the least cost
+#[derive(Args)]
+#[command(after_help = "\
+Exit code 0: proven optimal; 1: infeasible, or the time was up.
+
+Example: holdfast optimize examples/mail.json")]
+pub(crate) struct Arguments {
+    /// The problem, in the JSON format of Zephyrus2
+    problem: PathBuf,
+    /// Stop after so many seconds, with the best answer so far
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    time_limit: u64,
+    /// For programs
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    let text = files::read(&arguments.problem)?;
+    let begun = Instant::now();
+    let limit = Duration::from_secs(arguments.time_limit);
+    let mut line = ProgressLine::new();
+    let report = report::optimize(&text, &mut |progress| {
+        line.show(|| {
+            let said = |value: Option<i128>| value.map_or("none".into(), |value| value.to_string());
+            let (best, bound) = (said(progress.best), said(progress.bound));
+            format!("goal {}: best so far {best}, proven bound {bound}", progress.goal + 1)
+        });
+        begun.elapsed() < limit
+    });
+    line.done();
+    let report = report.map_err(|error| Failure::Optimize(arguments.problem.clone(), error))?;
+    if arguments.json {
+        screen::print_json(&report.to_json(begun.elapsed().as_secs_f64()))?;
+    } else {
+        screen::print(&format!("{report}took {}\n", screen::lasting(begun.elapsed())))?;
+    }
+    Ok(if report.is_optimal() { Ending::Done } else { Ending::Refuted })
+}

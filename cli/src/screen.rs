@@ -1,0 +1,151 @@
+//! What people see: charts, colours, numbers with units.
+
+use crate::failure::Failure;
+use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
+use model_check::{World, chart::Chart, world::Event};
+use std::{fmt::Write as _, io::Write as _, time::Duration};
+
+/// How to draw a sequence chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Drawing {
+    /// In characters, as wide as the screen
+    Text,
+    /// As a Mermaid sequence diagram
+    Mermaid,
+    /// As an SVG picture
+    Svg,
+}
+
+/// Columns where there is no screen to ask.
+const COLUMNS: usize = 120;
+
+/// How many columns there are for a chart.
+pub(crate) fn columns() -> usize {
+    terminal_size::terminal_size().map_or(COLUMNS, |(width, _)| usize::from(width.0)).clamp(72, 160)
+}
+
+/// Prints text, with its colours if there is a screen to show them.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = anstream::stdout();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints a value for programs.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print(&format!("{value:#}\n"))
+}
+
+/// Draws a run.
+pub(crate) fn draw(drawing: Drawing, initial: &World, events: &[Event]) -> String {
+    let chart = Chart::new(initial, events);
+    match drawing {
+        Drawing::Text => coloured(&chart.to_text(columns())),
+        Drawing::Mermaid => chart.to_mermaid(),
+        Drawing::Svg => chart.to_svg(),
+    }
+}
+
+/// Gives the signs of a chart in characters, and the words after them, their colours.
+pub(crate) fn coloured(chart: &str) -> String {
+    let mut text = String::new();
+    for line in chart.lines() {
+        let mut open: Option<Style> = None;
+        let mut gap = false;
+        for letter in line.chars() {
+            // Words end at two spaces or at whatever is drawn next.
+            let ends = (letter == ' ' && gap) || is_drawn(letter);
+            if let Some(style) = open.filter(|_| ends) {
+                write!(text, "{style:#}").expect("writing to a string does not fail");
+                open = None;
+            }
+            if let Some(style) = colour(letter) {
+                write!(text, "{style}").expect("writing to a string does not fail");
+                open = Some(style);
+            }
+            gap = letter == ' ';
+            text.push(letter);
+        }
+        if let Some(style) = open {
+            write!(text, "{style:#}").expect("writing to a string does not fail");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn is_drawn(letter: char) -> bool {
+    matches!(letter, '─'..='╿' | '◀' | '▶')
+}
+
+fn colour(sign: char) -> Option<Style> {
+    let colour = match sign {
+        '●' | '✓' | '█' => AnsiColor::Green,
+        '◔' | '◕' | '▒' => AnsiColor::Yellow,
+        '○' | '✕' | '·' => AnsiColor::BrightBlack,
+        '✗' | '⚡' => AnsiColor::Red,
+        '↺' => AnsiColor::Blue,
+        '»' | '▼' => AnsiColor::Cyan,
+        _ => return None,
+    };
+    Some(colour.on_default())
+}
+
+/// A heading.
+pub(crate) fn bold(text: &str) -> String {
+    let style = Style::new().bold();
+    format!("{style}{text}{style:#}")
+}
+
+/// Something in passing.
+pub(crate) fn dim(text: &str) -> String {
+    let style = Style::new().dimmed();
+    format!("{style}{text}{style:#}")
+}
+
+/// A number with its thousands apart.
+pub(crate) fn counted(number: impl TryInto<u128>) -> String {
+    let digits = number.try_into().unwrap_or(u128::MAX).to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A length of time, as exact as people care.
+pub(crate) fn lasting(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match seconds {
+        0.0 => "0 s".into(),
+        0.0..0.001 => format!("{} µs", time.as_micros()),
+        0.001..1.0 => format!("{} ms", time.as_millis()),
+        1.0..100.0 => format!("{seconds:.2} s"),
+        _ => format!("{} s", time.as_secs()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart_and_times_have_units() {
+        assert_eq!([0_u32, 999, 1_000, 1_234_567].map(counted), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(lasting(Duration::from_micros(12)), "12 µs");
+        assert_eq!(lasting(Duration::from_millis(340)), "340 ms");
+        assert_eq!(lasting(Duration::from_millis(2_500)), "2.50 s");
+    }
+
+    #[test]
+    fn colours_end_where_the_words_end() {
+        let chart = coloured("│ ● apache started   │\n");
+        assert_eq!(chart, "│ \u{1b}[32m● apache started \u{1b}[0m  │\n");
+        assert_eq!(anstream::adapter::strip_str(&chart).to_string(), "│ ● apache started   │\n");
+    }
+}

@@ -1,0 +1,65 @@
+//! Every example holds, and the README keeps its word.
+
+mod session;
+
+use session::{Turn, folder, root, run, turns};
+use std::fs;
+
+#[test]
+fn every_example_file_holds_in_every_order_of_events() {
+    let place = folder("every-example");
+    let mut names: Vec<_> = fs::read_dir(place.join("examples")).expect("there are examples").flatten().collect();
+    names.sort_by_key(fs::DirEntry::file_name);
+    for name in names.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
+        let command = if name.ends_with(".json") { "optimize" } else { "explore" };
+        let shown = run(&place, &format!("holdfast {command} examples/{name}"));
+        let last = shown.last().cloned().unwrap_or_default();
+        assert!(!last.starts_with("exit code"), "{name}: {}", shown.join("\n"));
+    }
+}
+
+#[test]
+fn the_tour_in_the_readme_works_as_written() {
+    let text = fs::read_to_string(root().join("README.md")).expect("there is a README");
+    let place = folder("tour");
+    let blocks = text.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let turns: Vec<Turn> = blocks.flat_map(turns).filter(|turn| !turn.command.starts_with("cargo")).collect();
+    assert!(turns.len() >= 5, "the tour is missing");
+    for turn in turns {
+        let shown = run(&place, &turn.command);
+        let mut rest = shown.iter();
+        for line in turn.shown.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty() && *line != "…") {
+            let line = if line.trim_start().starts_with("took ") { "  took …" } else { line };
+            let found = rest.any(|it| it == line);
+            assert!(found, "$ {}\nshould show\n{line}\nbut shows\n{}", turn.command, shown.join("\n"));
+        }
+    }
+}
+
+#[test]
+fn programs_get_json_from_every_command() {
+    let place = folder("json");
+    for command in [
+        "demo",
+        "explore examples/make-before-break.txt",
+        "simulate examples/make-before-break.txt --seeds 3",
+        "simulate examples/make-before-break.txt --seed 3 --save run.json",
+        "replay run.json --expect examples/make-before-break.txt",
+        "optimize examples/mail.json",
+    ] {
+        let shown = run(&place, &format!("holdfast {command} --json")).join("\n");
+        let value: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
+        assert!(value["good"] == true || value["status"] == "optimal", "{command}: {shown}");
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_are_made() {
+    let place = folder("manual");
+    for shell in ["bash", "zsh", "fish"] {
+        let shown = run(&place, &format!("holdfast completions {shell}")).join("\n");
+        assert!(shown.contains("explore") && shown.contains("holdfast"), "{shown}");
+    }
+    run(&place, "holdfast man pages");
+    assert!(place.join("pages/holdfast-explore.1").exists());
+}

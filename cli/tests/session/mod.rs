@@ -1,0 +1,72 @@
+//! A session at the screen, as text: a command after `$`, then what it shows.
+//!
+//! Commands are run by a shell in a folder of their own, in which the examples lie and `holdfast` can be found, so that
+//! what is written can be pasted.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// One command and what stands below it.
+pub struct Turn {
+    pub command: String,
+    pub shown: Vec<String>,
+}
+
+/// Reads a session. Lines that begin with `>` belong to the command above them.
+pub fn turns(text: &str) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for line in text.lines() {
+        if let Some(command) = line.strip_prefix("$ ") {
+            turns.push(Turn { command: command.into(), shown: Vec::new() });
+        } else if let Some(turn) = turns.last_mut() {
+            match line.strip_prefix("> ") {
+                Some(more) => turn.command = format!("{}\n{more}", turn.command),
+                None => turn.shown.push(line.into()),
+            }
+        }
+    }
+    turns
+}
+
+/// The top of the project.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A folder of its own, with the examples in it.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    let examples = folder.join("examples");
+    fs::create_dir_all(&examples).expect("a folder for the test can be made");
+    for entry in fs::read_dir(root().join("examples")).expect("there are examples").flatten() {
+        fs::copy(entry.path(), examples.join(entry.file_name())).expect("an example can be copied");
+    }
+    folder
+}
+
+/// What a command shows: stdout, then stderr, then its exit code unless that is 0. What depends on the machine is struck.
+pub fn run(folder: &Path, command: &str) -> Vec<String> {
+    let program = Path::new(env!("CARGO_BIN_EXE_holdfast"));
+    let bin = program.parent().expect("a program lies in a folder");
+    let path = env::join_paths([bin.to_path_buf()].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap())));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(folder).env("PATH", path.expect("the paths can be joined"));
+    let output = shell.env_remove("COLUMNS").env("NO_COLOR", "1").output().expect("there is a shell");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(struck).collect::<Vec<_>>();
+    let mut shown = text(&output.stdout);
+    shown.extend(text(&output.stderr).into_iter().map(|line| format!("stderr: {line}")));
+    shown.extend(output.status.code().filter(|code| *code != 0).map(|code| format!("exit code {code}")));
+    shown
+}
+
+/// Times and sizes differ from machine to machine.
+fn struck(line: &str) -> String {
+    match line.trim_start().strip_prefix("took ") {
+        Some(_) => format!("{}took …", &line[..line.len() - line.trim_start().len()]),
+        None => line.trim_end().into(),
+    }
+}

@@ -1,0 +1,160 @@
+//! Every order of events: the stories, exact numbers of states, and the reductions against no reduction at all.
+
+use model_check::{
+    Action, Faults, Scenario, World,
+    explore::{self, Findings, Settings},
+    property,
+    scenario::{
+        arbitrary::{self, Size},
+        shapes::{self, Course},
+    },
+};
+use stateright::{Checker, Model, Property};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// How many worlds of each story are looked at here, the nearest first; `cargo xtask soak` looks at all of them.
+const STATES_MAX: usize = 100_000;
+
+#[test]
+fn every_scenario_file_comes_out_as_told_in_every_order() {
+    let mut complaints = Vec::new();
+    let (mut lent, mut complete) = (0, 0);
+    for scenario in all() {
+        let findings = explore::explore_scenario(&scenario, Settings { states_max: STATES_MAX, ..Settings::default() });
+        complaints.extend(complaint(&scenario, &findings));
+        lent += usize::from(findings.sometimes.contains(property::SOMETIMES[1]));
+        complete += usize::from(findings.complete);
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
+    assert!(lent > 40, "most stories lend something, or they would hold only because nothing happens");
+    assert!(complete > 40, "only {complete} stories were explored to the last state");
+}
+
+/// Two independent counts: the project's explorer without reductions, and Stateright on the same world.
+#[test]
+fn stateright_counts_the_same_states() {
+    let cases = [
+        (shapes::chain(2, Course::Up), 169),
+        (shapes::chain(2, Course::UpDownUp), 300),
+        (shapes::chain(3, Course::Up), 3_298),
+        (shapes::star(3, Course::UpDown), 5_193),
+        (shapes::fan(3, Course::Up), 5_823),
+        (two_that_use_each_other(), 79_006),
+    ];
+    let counted = cases.map(|(scenario, expected)| {
+        let ours = explore::explore_scenario(&scenario, Settings::full());
+        let theirs = Walk(scenario.world()).checker().threads(2).spawn_bfs().join();
+        (scenario.name, ours.states, theirs.unique_state_count(), expected)
+    });
+    for (name, ours, theirs, expected) in &counted {
+        assert_eq!((ours, theirs), (expected, expected), "{name}: {counted:?}");
+    }
+}
+
+/// A reduction that is unsound gives silent false proofs: with and without it, the same verdict and the same ends.
+#[test]
+fn ample_sets_change_no_verdict_and_no_end() {
+    let compared = (0..300).filter(|seed| reduction_agrees(&random(*seed, Size::Tiny), 30_000)).count();
+    assert!(compared > 200, "only {compared} were small enough to be compared");
+}
+
+#[test]
+fn random_scripts_keep_every_property_and_have_one_end() {
+    let mut complete = 0;
+    for seed in 0..250 {
+        let scenario = random(seed, Size::Small);
+        let settings = Settings { states_max: 20_000, ..Settings::default() };
+        let findings = explore::explore(&scenario.lines, scenario.faults, settings);
+        assert!(findings.breach.is_none(), "{}", complaint(&scenario, &findings).expect("there is a breach"));
+        complete += usize::from(findings.complete);
+    }
+    assert!(complete > 150, "only {complete} were explored to the last state");
+}
+
+/// Explores without and with reductions; says whether the former came to its end.
+fn reduction_agrees(scenario: &Scenario, states_max: usize) -> bool {
+    let full = explore::explore(&scenario.lines, scenario.faults, Settings { states_max, ..Settings::full() });
+    if !full.complete {
+        return false;
+    }
+    let reduced = explore::explore(&scenario.lines, scenario.faults, Settings::default());
+    let verdict = |findings: &Findings| findings.breach.as_ref().map(|(breach, _)| breach.property);
+    assert_eq!(verdict(&full), verdict(&reduced), "{scenario}");
+    assert_eq!(full.outcomes, reduced.outcomes, "{scenario}");
+    assert!(reduced.states <= full.states, "{scenario}");
+    true
+}
+
+fn random(seed: u64, size: Size) -> Scenario {
+    let mut random = model_check::random::Random::new(seed);
+    arbitrary::scenario(format!("random-{seed}"), size, |n| random.below(n))
+}
+
+fn complaint(scenario: &Scenario, findings: &Findings) -> Option<String> {
+    let name = &scenario.name;
+    let (breach, way) = findings.breach.as_ref()?;
+    let way: Vec<String> = way.iter().map(|action| format!("  {action}")).collect();
+    Some(format!("{name}: {breach}\n{}\n{scenario}", way.join("\n")))
+}
+
+fn two_that_use_each_other() -> Scenario {
+    all().into_iter().find(|scenario| scenario.name.starts_with("d1-")).expect("the first regression is among them")
+}
+
+fn all() -> Vec<Scenario> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let entries = fs::read_dir(folder).expect("the scenarios are beside this test");
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let read = |path: &PathBuf| {
+        let text = fs::read_to_string(path).expect("a scenario is a readable text");
+        Scenario::parse(&path.to_string_lossy(), &text).unwrap_or_else(|error| panic!("{error}"))
+    };
+    paths.iter().map(read).collect()
+}
+
+/// A world for Stateright: the same actions, the same steps.
+struct Walk(World);
+
+impl Model for Walk {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![self.0.clone()]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        actions.extend(world.actions());
+    }
+
+    fn next_state(&self, world: &World, action: Action) -> Option<World> {
+        let mut next = world.clone();
+        next.apply(action);
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always("every property of the project", |_, world: &World| {
+            property::of_world(world, None).is_none()
+        })]
+    }
+}
+
+/// The faults of the stories are counted, so that none is explored without.
+#[test]
+fn the_stories_break_everything_that_can_break() {
+    let sum = |count: fn(Faults) -> u32| all().iter().map(|scenario| count(scenario.faults)).sum::<u32>();
+    for count in [
+        |it: Faults| it.failures,
+        |it: Faults| it.deaths,
+        |it: Faults| it.crashes,
+        |it: Faults| it.breaks,
+        |it: Faults| it.losses,
+    ] {
+        assert!(sum(count) > 0);
+    }
+}

@@ -1,0 +1,120 @@
+//! The best placement, and the proof that it is: goals one after the other, each over columns.
+//!
+//! For each goal: bound it from below (`generate`), let the engine guess a placement, and if the two do not meet,
+//! search through all columns that could still matter (`search`). Numbers in floating point come only from `engine`;
+//! what is claimed rests on `bound`, `boxes` and exact checks in `stage`.
+
+mod bound;
+mod boxes;
+pub(crate) mod engine;
+mod generate;
+mod search;
+mod stage;
+pub(crate) mod watch;
+
+use crate::model::columns::Column;
+use crate::model::linear::Linear;
+use crate::model::{Model, Row};
+use engine::Engine;
+use search::Outcome;
+use stage::{Incumbent, Stage, step_of, value_of};
+use watch::Watch;
+
+/// How often each column is used.
+pub(crate) type Uses = Vec<(Column, i64)>;
+
+/// What is known about one goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GoalResult {
+    pub(crate) value: i128,
+    /// Nothing can be below this; equal to `value` when proven.
+    pub(crate) bound: Option<i128>,
+}
+
+/// The answer of the solver.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// A placement; it is optimal if every goal's bound equals its value.
+    Placed {
+        uses: Uses,
+        values: Vec<i64>,
+        goals: Vec<GoalResult>,
+    },
+    Infeasible,
+    /// Stopped before any placement was found; a bound for the first goal, if known.
+    Unknown {
+        bound: Option<i128>,
+    },
+}
+
+/// Solves the model, goal by goal.
+pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_>) -> Answer {
+    let mut rows = model.rows.clone();
+    let mut columns: Vec<Column> = Vec::new();
+    let mut cuts = Vec::new();
+    let mut best: Option<Incumbent> = None;
+    let mut results: Vec<GoalResult> = Vec::new();
+    let nothing = [Linear::default()];
+    // Without goals, any placement will do.
+    let goals = if model.goals.is_empty() { &nothing[..] } else { &model.goals[..] };
+    for (position, goal) in goals.iter().enumerate() {
+        watch.progress = watch::Progress { goal: position, steps: watch.progress.steps, ..Default::default() };
+        let objective = objective(model, goal);
+        let incumbent = best.clone().map(|mut best| {
+            best.value = value_of(&objective, &best.values);
+            best
+        });
+        let stage = Stage {
+            model,
+            engine: &mut *engine,
+            watch: &mut *watch,
+            step: step_of(model, &objective),
+            objective,
+            rows: rows.clone(),
+            cuts: &mut cuts,
+            columns: &mut columns,
+            incumbent,
+        };
+        match stage.optimise() {
+            Outcome::Infeasible if best.is_none() => return Answer::Infeasible,
+            // It held a moment ago: only an unfinished search can come here.
+            Outcome::Infeasible => break,
+            Outcome::Optimal(found) => {
+                let value = found.value + goal.constant;
+                results.push(GoalResult { value, bound: Some(value) });
+                let terms = goal.terms.iter().map(|(variable, factor)| (*variable, -factor)).collect();
+                let kept = Row::at_least(terms, -found.value);
+                best = Some(found);
+                match kept {
+                    Some(row) => rows.push(row),
+                    // The optimum cannot be held on to exactly, so later goals are left unproven.
+                    None => break,
+                }
+            }
+            Outcome::Unfinished { best: found, bound } => {
+                let bound = bound.map(|bound| bound + goal.constant);
+                match found {
+                    Some(found) => {
+                        results.push(GoalResult { value: found.value + goal.constant, bound });
+                        best = Some(found);
+                    }
+                    None if best.is_none() => return Answer::Unknown { bound },
+                    None => {}
+                }
+                break;
+            }
+        }
+    }
+    match best {
+        Some(best) => Answer::Placed { uses: best.uses, values: best.values, goals: results },
+        None => Answer::Unknown { bound: None },
+    }
+}
+
+fn objective(model: &Model, goal: &Linear) -> Vec<i64> {
+    let mut objective = vec![0_i64; model.bounds.len()];
+    for (variable, factor) in &goal.terms {
+        objective[*variable] = i64::try_from(*factor).expect("the model keeps its numbers below 2^52");
+    }
+    objective
+}

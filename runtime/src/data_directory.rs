@@ -1,0 +1,98 @@
+//! The directory in which one program keeps what must outlive it.
+//!
+//! Two programs on one data directory would each journal the other's past, so the directory is locked for as long as
+//! its owner lives; the lock goes with the process, however the process goes. What lies inside is the business of the
+//! journal and of identity. The two ways in which both put a whole file on disk are here too, because they must agree
+//! on what *durable* means: the bytes are synced, then the name is, and half a file never carries its final name.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Attempt, Error};
+
+const LOCK: &str = "lock";
+/// The extension of a file that has not got its name yet.
+pub(crate) const UNFINISHED: &str = "new";
+
+/// A data directory that this process alone has open.
+#[derive(Debug)]
+pub struct DataDirectory {
+    path: PathBuf,
+    /// Held, never read: dropping the file gives the lock back.
+    _lock: File,
+}
+
+impl DataDirectory {
+    /// Creates the directory where it is missing (readable by its owner only) and locks it.
+    ///
+    /// Fails with [`Error::InUse`] while another program has it open; nothing is changed then.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        create_private(path)?;
+        let name = path.join(LOCK);
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&name)
+            .map_err(Error::file("open", &name))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(Error::InUse { directory: path.to_owned() }),
+            Err(TryLockError::Error(source)) => Err(Error::file("lock", &name)(source)),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A directory inside, for one concern, created where it is missing.
+    pub fn room(&self, name: &str) -> Result<PathBuf, Error> {
+        let room = self.path.join(name);
+        create_private(&room)?;
+        Ok(room)
+    }
+}
+
+fn create_private(path: &Path) -> Result<(), Error> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(Error::file("create", path))
+}
+
+/// Puts a file in place whole, readable by its owner only: the old one stands until the new one is durable.
+pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    write_aside(path, |file| file.write_all(bytes)).map(drop)
+}
+
+/// Writes beside `path`, syncs, and only then takes the name; returns the open file. What fails leaves no trace.
+pub(crate) fn write_aside(path: &Path, fill: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<File, Error> {
+    let aside = path.with_extension(UNFINISHED);
+    let attempt: Attempt = Error::file("write", path);
+    let written = (|| {
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+        fill(&mut file)?;
+        file.sync_all()?;
+        fs::rename(&aside, path)?;
+        Ok(file)
+    })();
+    match written {
+        Ok(file) => {
+            sync_directory(path.parent().unwrap_or(Path::new(".")))?;
+            Ok(file)
+        }
+        Err(source) => {
+            // The first error is the one to report; a leftover is overwritten by the next attempt.
+            let _ = fs::remove_file(&aside);
+            Err(attempt(source))
+        }
+    }
+}
+
+/// Makes names created, renamed or removed in a directory durable.
+pub(crate) fn sync_directory(path: &Path) -> Result<(), Error> {
+    File::open(path).and_then(|directory| directory.sync_all()).map_err(Error::file("sync", path))
+}

@@ -1,0 +1,129 @@
+//! Reading a journal back: the newest sound snapshot, the records after it, and what a crash left at the end.
+//!
+//! The same walk serves the owner, who goes on from here, and the tools that only look (`replay`, `audit`). It changes
+//! nothing; cutting a torn tail is the owner's, in [`super::Journal::open`].
+
+use std::path::{Path, PathBuf};
+
+use super::segment::{self, Segment};
+use super::snapshot::{self, Snapshot};
+use super::{Chain, Position, Record, RecordNumber};
+use crate::error::Error;
+
+/// What a journal holds.
+#[derive(Debug)]
+pub struct Recovery {
+    /// The newest snapshot that can be read.
+    pub snapshot: Option<Snapshot>,
+    /// Every record after the snapshot, in order and without a gap.
+    pub records: Vec<Record>,
+    /// What was cut, or would be, because a commit did not end. Records in it were never acknowledged by `commit`.
+    pub cut: Option<Cut>,
+    /// Snapshots that were passed over because they are damaged; an older one and a longer replay took their place.
+    pub snapshots_damaged: Vec<PathBuf>,
+    /// The hash chain at the end.
+    pub chain: Chain,
+}
+
+/// The torn end of a journal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// Where the last good record ends.
+    pub position: Position,
+    /// How many bytes are torn or missing behind it.
+    pub bytes: usize,
+}
+
+/// Reads the state and all records that matter, without a lock and without changing anything.
+///
+/// A journal in use can be read too: what its owner is just writing is reported as cut.
+pub fn read(directory: &Path) -> Result<Recovery, Error> {
+    Ok(walk(directory)?.0)
+}
+
+/// Reads every record that is still kept, from before the newest snapshot as well.
+pub fn history(directory: &Path) -> Result<Vec<Record>, Error> {
+    let mut records = Vec::new();
+    each_segment(directory, |segment| records.append(&mut segment.records))?;
+    Ok(records)
+}
+
+/// Verifies everything; also hands back the last segment, where the owner goes on writing.
+pub(super) fn walk(directory: &Path) -> Result<(Recovery, Option<Segment>), Error> {
+    let (snapshot, snapshots_damaged) = newest_snapshot(directory)?;
+    let mut recovery =
+        Recovery { snapshot: None, records: Vec::new(), cut: None, snapshots_damaged, chain: Chain::EMPTY };
+    let from = snapshot.as_ref().map_or(RecordNumber(0), |(snapshot, _)| snapshot.number).next();
+
+    let mut gap = None;
+    let mut chain_there = None;
+    let last = each_segment(directory, |segment| {
+        if recovery.records.is_empty() && segment.head.first > from {
+            gap.get_or_insert(Position { path: segment.head.path.clone(), byte: 0, record: from });
+        }
+        // A snapshot ends a segment, so its chain is found where a segment begins or where the last one ends.
+        if segment.head.first == from {
+            chain_there = Some(segment.head.chain);
+        } else if segment.next == from {
+            chain_there = Some(segment.chain);
+        }
+        recovery.records.extend(segment.records.drain(..).filter(|record| record.number >= from));
+    })?;
+
+    if let Some(position) = gap {
+        return Err(Error::Corrupt { position, what: "records before this segment are missing" });
+    }
+    let Some(last) = last else {
+        return match snapshot {
+            Some((snapshot, _)) => Err(Error::Corrupt {
+                position: Position { path: snapshot::path(directory, snapshot.number), byte: 0, record: from },
+                what: "there is a snapshot and no segment after it",
+            }),
+            None => Ok((recovery, None)),
+        };
+    };
+    if let Some((found, chain)) = snapshot {
+        if chain_there != Some(chain) {
+            let path = snapshot::path(directory, found.number);
+            let position = Position { path, byte: 0, record: from };
+            return Err(Error::Corrupt { position, what: "the snapshot belongs to another past than the records" });
+        }
+        recovery.snapshot = Some(found);
+    }
+    recovery.chain = last.chain;
+    recovery.cut = (last.torn > 0).then(|| Cut { position: last.end_position(), bytes: last.torn });
+    Ok((recovery, Some(last)))
+}
+
+/// Shows each segment in turn, having checked that it continues the one before; returns the last.
+fn each_segment(directory: &Path, mut show: impl FnMut(&mut Segment)) -> Result<Option<Segment>, Error> {
+    let mut before: Option<Segment> = None;
+    for (_, path) in segment::list(directory)? {
+        let mut segment = Segment::load(&path)?;
+        if let Some(before) = &before {
+            // A further segment is made only after the last commit to this one came back: nothing here may be missing.
+            if before.torn > 0 {
+                return Err(before.corrupt("the record is damaged, and a sound segment follows it"));
+            }
+            if segment.head.first != before.next || segment.head.chain != before.chain {
+                return Err(before.corrupt("the next segment does not continue this one"));
+            }
+        }
+        show(&mut segment);
+        before = Some(segment);
+    }
+    Ok(before)
+}
+
+type Found = Option<(Snapshot, Chain)>;
+
+fn newest_snapshot(directory: &Path) -> Result<(Found, Vec<PathBuf>), Error> {
+    let mut damaged = Vec::new();
+    for (number, path) in snapshot::list(directory)?.into_iter().rev() {
+        match snapshot::read(&path)? {
+            Some((found, chain)) if found.number == number => return Ok((Some((found, chain)), damaged)),
+            _ => damaged.push(path),
+        }
+    }
+    Ok((None, damaged))
+}

@@ -1,0 +1,223 @@
+//! One QUIC connection: saying hello on it, reading from it, writing to it.
+//!
+//! Each side opens one stream and never a second; order holds within a stream only. There is one reader and one writer
+//! task per connection, and they know nothing: frames go to the switchboard, batches come from it. A stream that ends
+//! without a farewell is a loss, because dropping a stream ends it cleanly too.
+
+use quinn::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::Violation;
+use super::frame::{self, Decoder, Frame, Hello};
+use super::limits::HELLO_PATIENCE;
+use crate::identity::Certified;
+use crate::peer::PeerId;
+
+/// What happens on sockets, told to the switchboard.
+#[derive(Debug)]
+pub(super) enum Happening {
+    /// A dial of ours got through the handshake; no hello has been said.
+    Dialled { ordinal: u64, certified: Certified, connection: Connection },
+    /// A dial of ours got nowhere, or its hello was not answered.
+    DialFailed { peer: PeerId, ordinal: u64, ending: Ending },
+    /// On some connection the peer has said hello.
+    Met(Box<Meeting>),
+    /// Frames came.
+    Heard { peer: PeerId, generation: u64, frames: Vec<Frame> },
+    /// The last batch is written; the next may come.
+    Written { peer: PeerId, generation: u64 },
+    /// The connection is over.
+    Ended { peer: PeerId, generation: u64, ending: Ending },
+}
+
+/// A connection on which the peer has said hello.
+#[derive(Debug)]
+pub(super) struct Meeting {
+    pub(super) connection: Connection,
+    pub(super) certified: Certified,
+    pub(super) dialler: PeerId,
+    pub(super) hello: Hello,
+    /// Our own hello, if it has been said: whoever dials speaks first.
+    pub(super) ours: Option<Hello>,
+    pub(super) send: SendStream,
+    pub(super) receive: RecvStream,
+    pub(super) decoder: Decoder,
+}
+
+/// Why a connection is closed, as the other side is told. Zero is left out: it is what a dropped connection says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Goodbye {
+    Farewell = 1,
+    Superseded = 2,
+    Refused = 3,
+    Violation = 4,
+    Gone = 5,
+}
+
+impl Goodbye {
+    pub(super) fn code(self) -> VarInt {
+        VarInt::from_u32(self as u32)
+    }
+
+    /// Closes the connection with a reason for people.
+    pub(super) fn say(self, connection: &Connection, reason: &str) {
+        connection.close(self.code(), reason.as_bytes());
+    }
+}
+
+/// How a connection ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Ending {
+    /// On purpose.
+    Farewell,
+    /// There is a newer one.
+    Superseded,
+    /// The peer does not want it, and says why.
+    Refused(String),
+    /// The peer broke the protocol.
+    Violation(Violation),
+    /// Anything else.
+    Lost(String),
+}
+
+impl Ending {
+    pub(super) fn of(error: &ConnectionError) -> Self {
+        let ConnectionError::ApplicationClosed(close) = error else { return Self::Lost(error.to_string()) };
+        let is = |goodbye: Goodbye| close.error_code == goodbye.code();
+        if is(Goodbye::Farewell) {
+            Self::Farewell
+        } else if is(Goodbye::Superseded) {
+            Self::Superseded
+        } else if is(Goodbye::Refused) || is(Goodbye::Violation) {
+            Self::Refused(String::from_utf8_lossy(&close.reason).into_owned())
+        } else {
+            Self::Lost(error.to_string())
+        }
+    }
+
+    /// What ended a stream is better told by what ended the connection, if anything did.
+    fn of_stream(connection: &Connection, stream: &dyn std::fmt::Display) -> Self {
+        connection.close_reason().map_or_else(|| Self::Lost(stream.to_string()), |reason| Self::of(&reason))
+    }
+}
+
+/// Says hello on a connection we dialled and waits for the answer.
+pub(super) async fn greet(connection: Connection, certified: Certified, ours: Hello) -> Result<Meeting, Ending> {
+    let exchange = async {
+        let mut send = connection.open_uni().await.map_err(|error| Ending::of(&error))?;
+        let mut first = Vec::new();
+        frame::put_hello(&mut first, &ours);
+        send.write_all(&first).await.map_err(|error| Ending::of_stream(&connection, &error))?;
+        let receive = connection.accept_uni().await.map_err(|error| Ending::of(&error))?;
+        let (hello, receive, decoder) = hear_hello(&connection, receive, &certified).await?;
+        Ok((hello, send, receive, decoder))
+    };
+    let (hello, send, receive, decoder) = in_time(exchange).await?;
+    Ok(Meeting { connection, certified, dialler: ours.peer, hello, ours: Some(ours), send, receive, decoder })
+}
+
+/// Waits for the hello on a connection that was dialled by the peer.
+pub(super) async fn welcome(connection: Connection, certified: Certified) -> Result<Meeting, Ending> {
+    let exchange = async {
+        let receive = connection.accept_uni().await.map_err(|error| Ending::of(&error))?;
+        let (hello, receive, decoder) = hear_hello(&connection, receive, &certified).await?;
+        let send = connection.open_uni().await.map_err(|error| Ending::of(&error))?;
+        Ok((hello, send, receive, decoder))
+    };
+    let (hello, send, receive, decoder) = in_time(exchange).await?;
+    let dialler = certified.peer;
+    Ok(Meeting { connection, certified, dialler, hello, ours: None, send, receive, decoder })
+}
+
+async fn in_time<T>(exchange: impl Future<Output = Result<T, Ending>>) -> Result<T, Ending> {
+    timeout(HELLO_PATIENCE, exchange).await.unwrap_or_else(|_| Err(Ending::Lost("no hello in time".to_owned())))
+}
+
+async fn hear_hello(
+    connection: &Connection,
+    mut receive: RecvStream,
+    certified: &Certified,
+) -> Result<(Hello, RecvStream, Decoder), Ending> {
+    let mut decoder = Decoder::default();
+    let frame = loop {
+        if let Some(frame) = decoder.next_frame().map_err(Ending::Violation)? {
+            break frame;
+        }
+        read_into(&mut decoder, connection, &mut receive).await?;
+    };
+    match frame {
+        Frame::Hello(hello) if hello.peer == certified.peer => Ok((hello, receive, decoder)),
+        Frame::Hello(hello) => Err(Ending::Violation(Violation::Impostor(hello.peer))),
+        _ => Err(Ending::Violation(Violation::Hello)),
+    }
+}
+
+/// Tells the switchboard what comes in until nothing more can come.
+pub(super) async fn read(
+    peer: PeerId,
+    generation: u64,
+    connection: Connection,
+    mut receive: RecvStream,
+    mut decoder: Decoder,
+    happenings: mpsc::Sender<Happening>,
+) {
+    let ending = loop {
+        let (frames, violation) = take_frames(&mut decoder);
+        if !frames.is_empty() && happenings.send(Happening::Heard { peer, generation, frames }).await.is_err() {
+            return;
+        }
+        if let Some(violation) = violation {
+            break Ending::Violation(violation);
+        }
+        if let Err(ending) = read_into(&mut decoder, &connection, &mut receive).await {
+            break ending;
+        }
+    };
+    // The switchboard is gone if this fails, and then nobody needs to know.
+    let _ = happenings.send(Happening::Ended { peer, generation, ending }).await;
+}
+
+/// All whole frames; those before a violation count.
+fn take_frames(decoder: &mut Decoder) -> (Vec<Frame>, Option<Violation>) {
+    let mut frames = Vec::new();
+    loop {
+        match decoder.next_frame() {
+            Ok(Some(frame)) => frames.push(frame),
+            Ok(None) => return (frames, None),
+            Err(violation) => return (frames, Some(violation)),
+        }
+    }
+}
+
+async fn read_into(decoder: &mut Decoder, connection: &Connection, receive: &mut RecvStream) -> Result<(), Ending> {
+    match receive.read_chunk(usize::MAX, true).await {
+        Ok(Some(chunk)) => {
+            decoder.push(&chunk.bytes);
+            Ok(())
+        }
+        Ok(None) => Err(Ending::of_stream(connection, &"the stream ended without a farewell")),
+        Err(error) => Err(Ending::of_stream(connection, &error)),
+    }
+}
+
+/// Writes batch after batch. Nothing here may be cancelled half-way: a batch is written whole or the connection ends.
+pub(super) async fn write(
+    peer: PeerId,
+    generation: u64,
+    connection: Connection,
+    mut send: SendStream,
+    mut batches: mpsc::Receiver<Vec<u8>>,
+    happenings: mpsc::Sender<Happening>,
+) {
+    while let Some(batch) = batches.recv().await {
+        let happening = match send.write_all(&batch).await {
+            Ok(()) => Happening::Written { peer, generation },
+            Err(error) => Happening::Ended { peer, generation, ending: Ending::of_stream(&connection, &error) },
+        };
+        let over = matches!(happening, Happening::Ended { .. });
+        if happenings.send(happening).await.is_err() || over {
+            return;
+        }
+    }
+}

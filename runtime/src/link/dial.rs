@@ -1,0 +1,93 @@
+//! Dialling a peer, after a pause that grows with each failure and is half chance, so that many do not come at once.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use quinn::{ClientConfig, Connection, Endpoint};
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use super::Settings;
+use super::connection::{Ending, Goodbye, Happening};
+use crate::identity::{Certified, host_name};
+use crate::peer::PeerId;
+use crate::quic;
+
+/// One attempt.
+#[derive(Debug)]
+pub(super) struct Dial {
+    pub(super) peer: PeerId,
+    pub(super) address: SocketAddr,
+    pub(super) ordinal: u64,
+    pub(super) pause: Duration,
+}
+
+impl Dial {
+    /// Makes the attempt and tells the switchboard how it went.
+    pub(super) async fn run(self, endpoint: Endpoint, config: ClientConfig, happenings: mpsc::Sender<Happening>) {
+        sleep(self.pause).await;
+        let happening = match self.connect(&endpoint, config).await {
+            Ok((connection, certified)) => Happening::Dialled { ordinal: self.ordinal, certified, connection },
+            Err(ending) => Happening::DialFailed { peer: self.peer, ordinal: self.ordinal, ending },
+        };
+        // The switchboard is gone if this fails, and the connection goes with it.
+        let _ = happenings.send(happening).await;
+    }
+
+    async fn connect(&self, endpoint: &Endpoint, config: ClientConfig) -> Result<(Connection, Certified), Ending> {
+        let connecting = endpoint.connect_with(config, self.address, &host_name(self.peer));
+        let connecting = connecting.map_err(|error| Ending::Lost(error.to_string()))?;
+        let connection = connecting.await.map_err(|error| Ending::of(&error))?;
+        // rustls has checked the chain and the name; that this is the peer we mean is checked here.
+        match certified(&connection) {
+            Some(certified) if certified.peer == self.peer => Ok((connection, certified)),
+            _ => {
+                Goodbye::Refused.say(&connection, "the certificate is another peer's");
+                Err(Ending::Lost("the certificate is another peer's".to_owned()))
+            }
+        }
+    }
+}
+
+/// What the other side's certificate says.
+pub(super) fn certified(connection: &Connection) -> Option<Certified> {
+    quic::peer_chain(connection).first().and_then(|certificate| Certified::read(certificate).ok())
+}
+
+/// How long to wait after so many failures.
+pub(super) fn pause(settings: &Settings, failures: u32) -> Duration {
+    let Some(doublings) = failures.checked_sub(1) else { return Duration::ZERO };
+    let longest = settings.redial_first.saturating_mul(1 << doublings.min(20)).min(settings.redial_max);
+    longest.mul_f64(0.5 + chance() / 2.0)
+}
+
+/// Between 0 and 1.
+fn chance() -> f64 {
+    let mut bytes = [0; 4];
+    // Without randomness all peers wait equally long, which is slow and not wrong.
+    let _ = SystemRandom::new().fill(&mut bytes);
+    f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_the_longest_and_differ() {
+        let settings = Settings {
+            redial_first: Duration::from_millis(100),
+            redial_max: Duration::from_secs(1),
+            ..Settings::default()
+        };
+        assert_eq!(pause(&settings, 0), Duration::ZERO);
+        for failures in 1..100 {
+            let longest = Duration::from_millis(100).saturating_mul(1 << (failures - 1).min(10));
+            let longest = longest.min(settings.redial_max);
+            let pauses: Vec<Duration> = (0..20).map(|_| pause(&settings, failures)).collect();
+            assert!(pauses.iter().all(|pause| (longest / 2..=longest).contains(pause)));
+            assert!(pauses.iter().any(|pause| *pause != pauses[0]));
+        }
+    }
+}

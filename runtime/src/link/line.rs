@@ -1,0 +1,157 @@
+//! One peer as the switchboard sees it: its ledger, what is known of it, and the connection or the attempt to get one.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use quinn::Connection;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use super::acquaintance::{Acquaintance, Rank};
+use super::connection::Goodbye;
+use super::frame::{self, Hello};
+use super::ledger::Ledger;
+use super::{Contact, LinkState, MessageNumber};
+use crate::peer::Timestamp;
+
+/// More failures than this change nothing.
+const FAILURES_MAX: u32 = 32;
+
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) ledger: Ledger,
+    pub(super) acquaintance: Acquaintance,
+    pub(super) contact: Contact,
+    /// Where the peer was last seen; it listens where it dials from.
+    seen_at: Option<SocketAddr>,
+    pub(super) live: Option<Live>,
+    pub(super) attempt: Attempt,
+    /// Attempts and connections that came to nothing since the last one that carried something.
+    pub(super) failures: u32,
+    /// When something was last said.
+    pub(super) used: Instant,
+    /// What was acknowledged when we last looked whether the peer is still there.
+    looked_at: MessageNumber,
+}
+
+/// The connection that carries the link at the moment.
+#[derive(Debug)]
+pub(super) struct Live {
+    /// Tells its happenings from those of connections before it.
+    pub(super) generation: u64,
+    pub(super) connection: Connection,
+    pub(super) rank: Rank,
+    /// Until when the peer's certificate is good.
+    pub(super) until: Timestamp,
+    pub(super) reader: AbortHandle,
+    /// Has room for one batch, and is empty whenever `writer_waits`.
+    pub(super) batches: mpsc::Sender<Vec<u8>>,
+    pub(super) writer_waits: bool,
+}
+
+/// A dial that waits for its turn would keep the socket open after everyone else has gone.
+impl Drop for Line {
+    fn drop(&mut self) {
+        if let Attempt::Dialling { task, .. } = &self.attempt {
+            task.abort();
+        }
+    }
+}
+
+/// How far a dial of ours is.
+#[derive(Debug)]
+pub(super) enum Attempt {
+    /// There is none.
+    None,
+    /// The peer does not know of it yet, so it can be given up without a word.
+    Dialling { ordinal: u64, task: AbortHandle },
+    /// Our hello is out: the peer may have chosen this connection, so it is for the ranks to decide.
+    Greeting { ordinal: u64 },
+}
+
+impl Line {
+    pub(super) fn new(state: LinkState) -> Self {
+        Self {
+            acquaintance: Acquaintance::of(state.incarnation),
+            ledger: Ledger::resume(state),
+            contact: Contact::default(),
+            seen_at: None,
+            live: None,
+            attempt: Attempt::None,
+            failures: 0,
+            used: Instant::now(),
+            looked_at: MessageNumber::default(),
+        }
+    }
+
+    /// Says something small if messages are under way and none was acknowledged since the last look.
+    pub(super) fn nudge(&mut self) {
+        if self.looked_at == self.ledger.acknowledged() {
+            let mut batch = Vec::new();
+            self.ledger.write_nudge(&mut batch);
+            self.write(batch);
+        }
+        self.looked_at = self.ledger.acknowledged();
+    }
+
+    /// Whether a connection is needed and there is none.
+    pub(super) fn wants_connection(&self) -> bool {
+        let idle = self.live.is_none() && matches!(self.attempt, Attempt::None);
+        idle && (self.contact.held || self.ledger.has_mail())
+    }
+
+    /// Where to dial: where we were told, and every other time where the peer was last seen.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        match (self.contact.address, self.seen_at) {
+            (Some(told), Some(_)) if self.failures.is_multiple_of(2) => Some(told),
+            (told, seen) => seen.or(told),
+        }
+    }
+
+    pub(super) fn note_failure(&mut self, for_good: bool) {
+        self.failures = if for_good { FAILURES_MAX } else { (self.failures + 1).min(FAILURES_MAX) };
+    }
+
+    /// Lets go of the present connection: from here on nothing it still says is heard.
+    pub(super) fn hang_up(&mut self, goodbye: Goodbye, reason: &str) -> Option<Live> {
+        let live = self.live.take()?;
+        live.reader.abort();
+        goodbye.say(&live.connection, reason);
+        self.ledger.disconnect();
+        Some(live)
+    }
+
+    /// Takes up a connection. The older one must be gone already.
+    pub(super) fn connect(&mut self, live: Live, their: &Hello, ours: &Hello, ours_is_said: bool) {
+        assert!(self.live.is_none(), "the older connection is let go of before the newer is taken up");
+        self.acquaintance.meet(their);
+        self.ledger.connect(their, ours.applied);
+        self.seen_at = Some(live.connection.remote_address());
+        self.used = Instant::now();
+        if let Attempt::Dialling { task, .. } = &self.attempt {
+            task.abort();
+            self.attempt = Attempt::None;
+        }
+        self.live = Some(live);
+        let mut first = Vec::new();
+        if !ours_is_said {
+            frame::put_hello(&mut first, ours);
+        }
+        self.write(first);
+    }
+
+    /// Gives the writer what may be written, if it waits for something.
+    pub(super) fn write(&mut self, mut batch: Vec<u8>) {
+        let Some(live) = &mut self.live else { return };
+        if !live.writer_waits {
+            return;
+        }
+        self.ledger.write(&mut batch);
+        if !batch.is_empty() {
+            self.used = Instant::now();
+            live.writer_waits = false;
+            // It fails only if the writer is gone; then the connection is, and its end is on the way to us.
+            let _ = live.batches.try_send(batch);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Answering those who dial: peers go to the switchboard, newcomers to the manager's desk, everyone else goes away.
+
+use std::sync::Arc;
+
+use quinn::{Endpoint, Incoming};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::connection::{Ending, Goodbye, Happening, welcome};
+use super::dial::certified;
+use super::limits::{APPLICANTS_MAX, HANDSHAKES_MAX, HELLO_PATIENCE};
+use crate::identity::tls::Purpose;
+use crate::identity::{Application, join};
+use crate::quic;
+
+/// Where those who dial can go.
+#[derive(Clone, Debug)]
+struct Doors {
+    happenings: mpsc::Sender<Happening>,
+    desk: Option<mpsc::Sender<Application>>,
+    applicants: Arc<Semaphore>,
+}
+
+/// Answers until the endpoint is closed; whoever is still at the door then is sent away.
+pub(super) async fn listen(
+    endpoint: Endpoint,
+    happenings: mpsc::Sender<Happening>,
+    desk: Option<mpsc::Sender<Application>>,
+) {
+    let doors = Doors { happenings, desk, applicants: Arc::new(Semaphore::new(APPLICANTS_MAX)) };
+    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+    let mut visitors = JoinSet::new();
+    loop {
+        let incoming = tokio::select! {
+            incoming = endpoint.accept() => incoming,
+            Some(_) = visitors.join_next() => continue,
+        };
+        let Some(incoming) = incoming else { return };
+        let Ok(permit) = Arc::clone(&handshakes).try_acquire_owned() else {
+            incoming.refuse();
+            continue;
+        };
+        let doors = doors.clone();
+        visitors.spawn(async move {
+            let application = receive(incoming, &doors).await;
+            // A newcomer may stay longer than a handshake; it has a bound of its own.
+            drop(permit);
+            if let Some(application) = application {
+                application.await;
+            }
+        });
+    }
+}
+
+/// Shows one connection to its door; what is to be done at the desk is handed back.
+async fn receive(incoming: Incoming, doors: &Doors) -> Option<impl Future<Output = ()> + use<>> {
+    let address = incoming.remote_address();
+    let connection = match timeout(HELLO_PATIENCE, incoming).await {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(error)) => {
+            tracing::debug!(%address, %error, "a handshake failed");
+            return None;
+        }
+        Err(_) => return None,
+    };
+    match (quic::purpose(&connection), &doors.desk) {
+        (Some(Purpose::Link), _) => {
+            let Some(certified) = certified(&connection) else {
+                Goodbye::Refused.say(&connection, "a link needs a certificate");
+                return None;
+            };
+            let peer = certified.peer;
+            match welcome(connection.clone(), certified).await {
+                Ok(meeting) => drop(doors.happenings.send(Happening::Met(Box::new(meeting))).await),
+                Err(Ending::Violation(violation)) => {
+                    tracing::warn!(%peer, %violation, "a connection was dropped");
+                    Goodbye::Violation.say(&connection, &violation.to_string());
+                }
+                Err(ending) => tracing::debug!(%peer, ?ending, "a connection ended before its hello"),
+            }
+            None
+        }
+        (Some(purpose), Some(desk)) => {
+            let Ok(place) = Arc::clone(&doors.applicants).try_acquire_owned() else {
+                Goodbye::Refused.say(&connection, "too many applicants (try again)");
+                return None;
+            };
+            let served = join::serve(connection, purpose, desk.clone());
+            Some(async move {
+                served.await;
+                drop(place);
+            })
+        }
+        _ => {
+            Goodbye::Refused.say(&connection, "nothing of this kind is offered here");
+            None
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Links: messages between two peers, each exactly once and in order, across reconnects and crashes of either.
+//!
+//! A link is not a connection. The link is the pair of numbered sequences that both owners' journals remember; the
+//! connection is whatever carries it at the moment. Two people who write each other numbered letters have a link: they
+//! file a letter before they confirm its number, write again whatever was not confirmed, and throw away what they have
+//! already filed. Which postman comes does not matter.
+//!
+//! ```text
+//!  owner ── send ──▶ switchboard ──▶ writer ══ QUIC ══▶ reader ──▶ switchboard ── Received ──▶ owner
+//!        ◀─ Acknowledged ─         ◀ reader ══════════ writer ◀               ◀── applied ──     journals it
+//! ```
+//!
+//! | file | holds |
+//! |---|---|
+//! | `ledger` | the numbers of one link; pure |
+//! | `acquaintance` | what is known of a peer, and which of two connections is the newer; pure |
+//! | `frame` | bytes on the wire; pure |
+//! | `news` | what the owner has still to be told, bounded; pure |
+//! | `line` | one peer as the switchboard sees it |
+//! | `switchboard` | the one task that owns all of these |
+//! | `connection`, `dial`, `listen` | the tasks that touch sockets |
+//! | `limits` | every bound |
+//!
+//! The payload's meaning, the journal, and who may say what to whom are the owner's.
+
+mod acquaintance;
+mod connection;
+mod dial;
+mod frame;
+#[cfg(test)]
+mod hostile_tests;
+mod ledger;
+mod limits;
+mod line;
+mod listen;
+mod news;
+mod switchboard;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use self::ledger::Parcel;
+use self::limits::{INBOX_EVENTS, MESSAGE_PRICE, QUEUE};
+use self::switchboard::{Command, Switchboard};
+use crate::error::Error;
+use crate::identity::tls::{self, Purpose};
+use crate::identity::{Application, Identity};
+use crate::peer::{Incarnation, PeerId};
+use crate::quic;
+
+pub use self::limits::{MESSAGE_BYTES_MAX, OUTBOX_BYTES_MAX, WINDOW_BYTES, WINDOW_MESSAGES};
+
+/// The place of a message in one direction of a link: 1, 2, 3, …; 0 is before the first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct MessageNumber(pub u64);
+
+impl MessageNumber {
+    /// The number after this one.
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for MessageNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "message {}", self.0)
+    }
+}
+
+/// What an owner's journal says of a link; the default is a link that was never used.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct LinkState {
+    /// The last message sent to the peer.
+    pub last_sent: MessageNumber,
+    /// The last message of the peer that was journalled.
+    pub last_applied: MessageNumber,
+    /// The last messages sent, up to `last_sent`, from the oldest that may not have been acknowledged.
+    pub unacknowledged: Vec<Vec<u8>>,
+    /// The peer's incarnation, if it was ever met.
+    pub incarnation: Option<Incarnation>,
+}
+
+/// How to reach a peer.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Contact {
+    /// Where it listens; without one, it must dial us.
+    pub address: Option<SocketAddr>,
+    /// Stay connected even while there is nothing to say, as an agent does with its manager.
+    pub held: bool,
+}
+
+/// What the owner is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A message came. Journal it, then say [`Links::applied`].
+    Received {
+        /// From whom.
+        peer: PeerId,
+        /// One more than that of the message before.
+        number: MessageNumber,
+        /// The peer's bytes.
+        payload: Vec<u8>,
+    },
+    /// Everything up to this number is in the peer's journal and need not be remembered.
+    Acknowledged {
+        /// By whom.
+        peer: PeerId,
+        /// Up to which message.
+        through: MessageNumber,
+    },
+    /// A connection with the peer stands; said again, without a `Down`, when a newer one takes its place.
+    Up {
+        /// With whom.
+        peer: PeerId,
+        /// To be given back in [`LinkState`] after a restart.
+        incarnation: Incarnation,
+    },
+    /// No connection with the peer stands any more. It comes back by itself when it is needed.
+    Down {
+        /// With whom.
+        peer: PeerId,
+        /// Closed on purpose, by either side, because it was not used.
+        farewell: bool,
+    },
+    /// A connection with the peer was refused, by us or by it; it is tried again, slowly.
+    Refused {
+        /// With whom.
+        peer: PeerId,
+        /// Why.
+        refusal: Refusal,
+    },
+}
+
+/// Why a peer is not talked to.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// Its data directory is not the one we knew.
+    #[error("the peer was wiped: it was {known}, it is {found} (let it join as a new VM)")]
+    Wiped {
+        /// Which it was.
+        known: Incarnation,
+        /// Which it is.
+        found: Incarnation,
+    },
+    /// It remembers less than it has confirmed or sent, as after an old backup.
+    #[error(
+        "the peer went back: it had confirmed {acknowledged} and knows {applied}; \
+         it had sent {received} and knows {sent} (let it join as a new VM)"
+    )]
+    PeerForgot {
+        /// What it had confirmed.
+        acknowledged: MessageNumber,
+        /// What it says it has.
+        applied: MessageNumber,
+        /// What we have from it.
+        received: MessageNumber,
+        /// What it says it has sent.
+        sent: MessageNumber,
+    },
+    /// It has messages that we do not remember sending: it is we who went back.
+    #[error("we went back: the peer has {applied} and we know {sent} (restore the data directory)")]
+    WeForgot {
+        /// The last we know.
+        sent: MessageNumber,
+        /// The last it has.
+        applied: MessageNumber,
+    },
+    /// It does not speak the protocol.
+    #[error("protocol violation: {0}")]
+    Violation(#[from] Violation),
+    /// It does not want to talk to us.
+    #[error("refused by the peer: {0}")]
+    ByPeer(String),
+}
+
+/// How bytes or numbers from a peer break the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Violation {
+    /// Another version.
+    #[error("version {0} is not known")]
+    Version(u8),
+    /// Another kind of frame.
+    #[error("frames of kind {0} are not known")]
+    Kind(u8),
+    /// A frame that is too long or too short for what it is.
+    #[error("a frame of kind {kind} with an impossible length")]
+    Length {
+        /// The kind.
+        kind: u8,
+    },
+    /// The first frame is not a hello, or a later one is.
+    #[error("a hello where none belongs, or none where one does")]
+    Hello,
+    /// The hello is another's than the certificate.
+    #[error("a hello from {0} with the certificate of another")]
+    Impostor(PeerId),
+    /// A message is missing.
+    #[error("{found} where {expected} should be")]
+    Gap {
+        /// What should be.
+        expected: MessageNumber,
+        /// What is.
+        found: MessageNumber,
+    },
+    /// More unacknowledged messages than allowed.
+    #[error("more messages than the window allows")]
+    Window,
+    /// A message is acknowledged that was never sent.
+    #[error("{found} acknowledged, and {sent} was the last")]
+    Acknowledgement {
+        /// The last one.
+        sent: MessageNumber,
+        /// The one acknowledged.
+        found: MessageNumber,
+    },
+}
+
+/// How patient links are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// A connection that we dialled and do not hold is closed after being unused for so long.
+    pub unused_after: Duration,
+    /// The pause before the second attempt to dial; it doubles with each, and half of it is chance.
+    pub redial_first: Duration,
+    /// The longest pause.
+    pub redial_max: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            unused_after: Duration::from_secs(60),
+            redial_first: Duration::from_millis(50),
+            redial_max: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What links begin with.
+#[derive(Debug)]
+pub struct Opening {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Of the own data directory.
+    pub incarnation: Incarnation,
+    /// What the journal says of links that were used before.
+    pub links: BTreeMap<PeerId, LinkState>,
+    /// Who is turned away.
+    pub revoked: BTreeSet<PeerId>,
+    /// Where newcomers apply; only the manager has one.
+    pub desk: Option<mpsc::Sender<Application>>,
+    /// How patient to be.
+    pub settings: Settings,
+}
+
+/// The owner's handle on all its links.
+///
+/// None of its methods waits for the network. Dropping it ends all connections as a crash would; [`close`](Self::close)
+/// says farewell.
+#[derive(Debug)]
+pub struct Links {
+    identity: PeerId,
+    address: SocketAddr,
+    desk: bool,
+    commands: mpsc::Sender<Command>,
+    outgoing: BTreeMap<PeerId, Outgoing>,
+    revoked: BTreeSet<PeerId>,
+}
+
+/// The sending end of one link, as the handle knows it.
+#[derive(Debug)]
+struct Outgoing {
+    last: MessageNumber,
+    room: Arc<Semaphore>,
+}
+
+impl Links {
+    /// Opens the socket and resumes all links. Must be called inside a tokio runtime.
+    pub fn open(identity: &Identity, opening: Opening) -> Result<(Self, mpsc::Receiver<Event>), Error> {
+        let Opening { listen, incarnation, links, revoked, desk, settings } = opening;
+        let endpoint = quic::endpoint(identity, listen)?;
+        endpoint.set_server_config(Some(quic::server(tls::server(identity, desk.is_some())?)?));
+        let dialling = quic::client(tls::client(identity, Purpose::Link)?)?;
+        let address = endpoint.local_addr().map_err(|source| Error::Listen { address: listen, source })?;
+
+        let last = |state: &LinkState| Outgoing { last: state.last_sent, room: room() };
+        let outgoing = links.iter().map(|(peer, state)| (*peer, last(state))).collect();
+        let (commands, to_obey) = mpsc::channel(QUEUE);
+        let (inbox, events) = mpsc::channel(INBOX_EVENTS);
+        let (identity, has_desk) = (identity.certified().peer, desk.is_some());
+        let board = Switchboard::new(identity, incarnation, endpoint, dialling, settings, links, revoked.clone())?;
+        tokio::spawn(board.run(to_obey, inbox, desk));
+        Ok((Self { identity, address, desk: has_desk, commands, outgoing, revoked }, events))
+    }
+
+    /// Where we listen.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Sends a message and says its number. It is kept and resent until the peer acknowledges it.
+    ///
+    /// Refuses with [`Error::OutboxFull`] when too much is unacknowledged: hold back what causes messages to this peer
+    /// until [`Event::Acknowledged`] makes room.
+    pub async fn send(&mut self, peer: PeerId, payload: Vec<u8>) -> Result<MessageNumber, Error> {
+        if self.revoked.contains(&peer) || peer == self.identity {
+            return Err(Error::Revoked { peer });
+        }
+        if payload.len() > MESSAGE_BYTES_MAX {
+            return Err(Error::MessageTooLong { bytes: payload.len(), bytes_max: MESSAGE_BYTES_MAX });
+        }
+        let outgoing =
+            self.outgoing.entry(peer).or_insert_with(|| Outgoing { last: MessageNumber::default(), room: room() });
+        let price = u32::try_from(payload.len() + MESSAGE_PRICE).expect("messages are shorter than MESSAGE_BYTES_MAX");
+        let taken = Arc::clone(&outgoing.room).try_acquire_many_owned(price);
+        let parcel = Parcel { payload, _room: Some(taken.map_err(|_| Error::OutboxFull { peer })?) };
+        // First the place in the queue, then the number: a caller that gives up waiting leaves no gap.
+        let place = self.commands.reserve().await.map_err(|_| Error::LinksClosed)?;
+        outgoing.last = outgoing.last.next();
+        place.send(Command::Post { peer, number: outgoing.last, parcel });
+        Ok(outgoing.last)
+    }
+
+    /// Says that everything up to this message of the peer is in the journal; it is acknowledged now.
+    pub async fn applied(&self, peer: PeerId, through: MessageNumber) -> Result<(), Error> {
+        self.tell(Command::Applied { peer, through }).await
+    }
+
+    /// Says how to reach a peer; may be said again when that changes.
+    pub async fn introduce(&self, peer: PeerId, contact: Contact) -> Result<(), Error> {
+        self.tell(Command::Introduce { peer, contact }).await
+    }
+
+    /// Turns a peer away from now on, closes its connection and forgets its link.
+    pub async fn revoke(&mut self, peer: PeerId) -> Result<(), Error> {
+        self.revoked.insert(peer);
+        self.outgoing.remove(&peer);
+        self.tell(Command::Revoke { peer }).await
+    }
+
+    /// Shows a new certificate in all handshakes from now on; connections that stand are not touched.
+    pub async fn renew(&self, identity: &Identity) -> Result<(), Error> {
+        let server = quic::server(tls::server(identity, self.desk)?)?;
+        let client = quic::client(tls::client(identity, Purpose::Link)?)?;
+        self.tell(Command::Renew { server: Box::new(server), client: Box::new(client) }).await
+    }
+
+    /// Drops a connection as the network might; the link comes back by itself. For drills.
+    pub async fn hang_up(&self, peer: PeerId) -> Result<(), Error> {
+        self.tell(Command::HangUp { peer }).await
+    }
+
+    /// Says farewell on every connection. The socket goes when the last of them is over, which can take some moments.
+    pub async fn close(self) {
+        let (done, closed) = oneshot::channel();
+        if self.tell(Command::Close { done }).await.is_ok() {
+            // An error means that the switchboard is gone already, which is what was wanted.
+            let _ = closed.await;
+        }
+    }
+
+    async fn tell(&self, command: Command) -> Result<(), Error> {
+        self.commands.send(command).await.map_err(|_| Error::LinksClosed)
+    }
+}
+
+fn room() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(OUTBOX_BYTES_MAX))
+}

@@ -1,0 +1,82 @@
+//! How quinn is set up, in one place: windows, clocks, and the keys that let a peer recover fast when we restart.
+//!
+//! A restarted endpoint finds packets of connections it does not know. It can answer them with a reset that the peer
+//! believes only if the reset key and the connection-id key are those of the former life; so both are derived from the
+//! identity. Without them a peer notices a restart only when its idle timeout ends.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::crypto::rustls::{HandshakeData, QuicClientConfig, QuicServerConfig};
+use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt};
+use quinn_proto::HashedConnectionIdGenerator;
+use ring::hmac;
+use rustls::pki_types::CertificateDer;
+
+use crate::error::Error;
+use crate::identity::Identity;
+use crate::identity::tls::Purpose;
+
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
+const IDLE_TIMEOUT_MS: u32 = 6_000;
+/// A first guess that suits machines of one site: a lost handshake packet is repeated after three of these, and an
+/// endpoint with a connection that never got further stays for nine.
+const FIRST_GUESS_AT_ROUND_TRIP: Duration = Duration::from_millis(100);
+/// What a stuck reader can make us hold, per stream and per connection; frames may be longer, they arrive in pieces.
+const STREAM_WINDOW: u32 = 64 << 10;
+const CONNECTION_WINDOW: u32 = 128 << 10;
+const SEND_WINDOW: u64 = 256 << 10;
+
+/// Opens the socket on which this peer is dialled and from which it dials.
+pub(crate) fn endpoint(identity: &Identity, address: SocketAddr) -> Result<Endpoint, Error> {
+    let cannot_listen = |source| Error::Listen { address, source };
+    let socket = UdpSocket::bind(address).map_err(cannot_listen)?;
+    let reset_key = hmac::Key::new(hmac::HMAC_SHA256, &identity.derive("reset key"));
+    let id_key = identity.derive("connection id key");
+    let id_key = u64::from_le_bytes(*id_key.first_chunk().expect("derived keys have 32 bytes"));
+    let mut config = EndpointConfig::new(Arc::new(reset_key));
+    config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(id_key)));
+    Endpoint::new(config, None, socket, Arc::new(TokioRuntime)).map_err(cannot_listen)
+}
+
+pub(crate) fn server(tls: rustls::ServerConfig) -> Result<ServerConfig, Error> {
+    let crypto = QuicServerConfig::try_from(tls).map_err(Error::identity("prepare QUIC"))?;
+    let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+    config.transport_config(transport());
+    Ok(config)
+}
+
+pub(crate) fn client(tls: rustls::ClientConfig) -> Result<ClientConfig, Error> {
+    let crypto = QuicClientConfig::try_from(tls).map_err(Error::identity("prepare QUIC"))?;
+    let mut config = ClientConfig::new(Arc::new(crypto));
+    config.transport_config(transport());
+    Ok(config)
+}
+
+fn transport() -> Arc<TransportConfig> {
+    let mut transport = TransportConfig::default();
+    transport
+        .keep_alive_interval(Some(KEEP_ALIVE))
+        .max_idle_timeout(Some(VarInt::from_u32(IDLE_TIMEOUT_MS).into()))
+        .initial_rtt(FIRST_GUESS_AT_ROUND_TRIP)
+        .max_concurrent_uni_streams(VarInt::from_u32(1))
+        .max_concurrent_bidi_streams(VarInt::from_u32(1))
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
+        .receive_window(VarInt::from_u32(CONNECTION_WINDOW))
+        .send_window(SEND_WINDOW)
+        .datagram_receive_buffer_size(None);
+    Arc::new(transport)
+}
+
+/// The certificates the other side has shown, its own first; rustls has verified them.
+pub(crate) fn peer_chain(connection: &Connection) -> Vec<Vec<u8>> {
+    let shown = connection.peer_identity().and_then(|shown| shown.downcast::<Vec<CertificateDer<'static>>>().ok());
+    shown.map(|chain| chain.iter().map(|certificate| certificate.to_vec()).collect()).unwrap_or_default()
+}
+
+/// What the handshake said the connection is for.
+pub(crate) fn purpose(connection: &Connection) -> Option<Purpose> {
+    let data = connection.handshake_data()?.downcast::<HandshakeData>().ok()?;
+    Purpose::of(&data.protocol?)
+}
