@@ -90,7 +90,7 @@ impl<'r> Author<'r> {
                 5 | 6 => self.replace_component(&mut wishes, &mut spared),
                 7 => self.restart(&mut wishes, &mut spared),
                 8 => self.remove_wire(&mut wishes),
-                _ => self.set_need(&mut wishes, &mut spared),
+                _ => self.lower_need(&mut wishes, &mut spared),
             }
         }
         self.wire_all(&mut wishes);
@@ -209,13 +209,15 @@ impl<'r> Author<'r> {
         }
     }
 
-    fn set_need(&mut self, wishes: &mut Vec<Wish>, spared: &mut BTreeSet<Name>) {
+    /// Lowers a need. None is raised: a need that is raised while a provider is being removed comes into force or not
+    /// depending on timing.
+    fn lower_need(&mut self, wishes: &mut Vec<Wish>, spared: &mut BTreeSet<Name>) {
         let Some(component) = self.one_of(spared) else { return };
-        let imports: Vec<Name> = self.components[&component].kind.imports.keys().cloned().collect();
-        let Some(import) = self.random.pick(&imports).cloned() else { return };
+        let imports = self.components[&component].kind.imports.iter();
+        let large: Vec<Name> = imports.filter(|(_, it)| it.need.number() > 1).map(|(name, _)| name.clone()).collect();
+        let Some(import) = self.random.pick(&large).cloned() else { return };
         spared.remove(&component);
-        let number = if self.random.chance(500) { 1 } else { 2 };
-        wishes.push(Wish::SetNeed { component, import, number });
+        wishes.push(Wish::SetNeed { component, import, number: 1 });
     }
 
     /// A component that this change has not yet spoken of.

@@ -62,6 +62,8 @@ struct Phase {
     unanswered: BTreeMap<Entry, OrderNumber>,
     /// VMs to come or go, components and bindings to go.
     outstanding: BTreeSet<Entry>,
+    /// Those of them that are VMs to come.
+    coming: BTreeSet<Entry>,
     /// Components to come back from a restart.
     restarted: BTreeSet<Entry>,
     /// The components whose state may be touched.
@@ -263,6 +265,7 @@ impl Turn<'_> {
                 self.book().vm_ids.insert(id, entry);
                 self.outputs.push(Output::ToCloud(super::CloudTask::Create(id, name)));
                 posting.phase.outstanding.insert(entry);
+                posting.phase.coming.insert(entry);
             }
             Deed::AddComponent(entry) => {
                 let component = self.manager.book.components.get(&entry)?;
@@ -434,6 +437,7 @@ impl Turn<'_> {
     pub(super) fn struck(&mut self, entry: Entry) {
         for phase in self.manager.running.values_mut().filter_map(|running| running.phase.as_mut()) {
             phase.outstanding.remove(&entry);
+            phase.coming.remove(&entry);
             phase.restarted.remove(&entry);
             phase.watched.remove(&entry);
             phase.unsettled.remove(&entry);
@@ -464,10 +468,12 @@ impl Turn<'_> {
         }
     }
 
-    /// Something that a phase waited for has happened.
-    pub(super) fn happened(&mut self, entry: Entry) {
+    /// A VM has come: whoever waited for that goes on; whoever already waits for it to go again does not.
+    pub(super) fn came(&mut self, vm: Entry) {
         for phase in self.manager.running.values_mut().filter_map(|running| running.phase.as_mut()) {
-            phase.outstanding.remove(&entry);
+            if phase.coming.remove(&vm) {
+                phase.outstanding.remove(&vm);
+            }
         }
     }
 
@@ -501,6 +507,7 @@ impl Posting {
             kind,
             unanswered: BTreeMap::new(),
             outstanding: BTreeSet::new(),
+            coming: BTreeSet::new(),
             restarted: BTreeSet::new(),
             watched: BTreeSet::new(),
             unsettled: BTreeSet::new(),

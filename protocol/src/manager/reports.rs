@@ -106,7 +106,7 @@ impl Turn<'_> {
         match (outcome, vm.health) {
             (CloudOutcome::Created(_), Health::Awaited) => {
                 vm.health = Health::Well;
-                self.happened_to_vm(entry);
+                self.came(entry);
                 self.tell(News::VmInstantiated(id));
             }
             (CloudOutcome::CreateFailed(_, detail), Health::Awaited) => {
@@ -144,13 +144,6 @@ impl Turn<'_> {
                 | CloudOutcome::Heard(_),
                 Health::Awaited | Health::Well | Health::Suspected(_) | Health::Dead,
             ) => self.note(Note::TooLate(id)),
-        }
-    }
-
-    /// A VM has come; one that is already to go again stays outstanding until it is destroyed.
-    fn happened_to_vm(&mut self, entry: Entry) {
-        if !self.manager.book.vms[&entry].left {
-            self.happened(entry);
         }
     }
 
