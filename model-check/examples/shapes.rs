@@ -16,7 +16,8 @@ const RIVAL_STATES: usize = 200_000;
 
 fn main() {
     // `shapes star 7` looks at one shape of one size.
-    if let (Some(shape), Some(size)) = (std::env::args().nth(1), std::env::args().nth(2).and_then(|it| it.parse().ok())) {
+    if let (Some(shape), Some(size)) = (std::env::args().nth(1), std::env::args().nth(2).and_then(|it| it.parse().ok()))
+    {
         let scenario = match shape.as_str() {
             "chain" => shapes::chain(size, Course::Up),
             "star" => shapes::star(size, Course::Up),
@@ -25,7 +26,12 @@ fn main() {
         };
         let begin = Instant::now();
         let findings = explore::explore_scenario(&scenario, Settings::default());
-        println!("{shape} of {size}: {} states, {} edges, {:.2} s", findings.states, findings.edges, begin.elapsed().as_secs_f64());
+        println!(
+            "{shape} of {size}: {} states, {} edges, {:.2} s",
+            findings.states,
+            findings.edges,
+            begin.elapsed().as_secs_f64()
+        );
         return;
     }
     let reduced = Settings { states_max: 40_000_000, ..Settings::default() };

@@ -6,7 +6,7 @@
 
 use super::{
     intern::{fingerprint, half},
-    orbit::Orbits,
+    orbit::{Orbits, mix},
 };
 use serde::{
     Serialize,
@@ -65,14 +65,14 @@ struct Path {
 
 impl Path {
     fn child(self, token: u64) -> Self {
-        let step = |hash: u128| fingerprint(&(hash, token));
+        let step = |hash: u128| join(hash, u128::from(token));
         Self { by_role: step(self.by_role), as_is: step(self.as_is), mention: self.mention }
     }
 
     fn child_of(self, other: &Self) -> Self {
         Self {
-            by_role: fingerprint(&(self.by_role, other.by_role)),
-            as_is: fingerprint(&(self.as_is, other.as_is)),
+            by_role: join(self.by_role, other.by_role),
+            as_is: join(self.as_is, other.as_is),
             mention: self.mention.and(other.mention),
         }
     }
@@ -154,13 +154,13 @@ impl<'a> Flattener<'a> {
         let it = if kind == NAME { self.placed() } else { self };
         let leaf = match owner {
             Some((replica, role)) => Path {
-                by_role: fingerprint(&(kind, role, "role")),
-                as_is: fingerprint(&(kind, token)),
+                by_role: join(u128::from(kind) + ROLE, u128::from(role)),
+                as_is: join(u128::from(kind), u128::from(token)),
                 mention: Mention::One(replica),
             },
             None => Path {
-                by_role: fingerprint(&(kind, token)),
-                as_is: fingerprint(&(kind, token)),
+                by_role: join(u128::from(kind), u128::from(token)),
+                as_is: join(u128::from(kind), u128::from(token)),
                 mention: Mention::None,
             },
         };
@@ -187,6 +187,13 @@ impl<'a> Flattener<'a> {
 const NAME: u64 = 1;
 const NUMBER: u64 = 2;
 const ENTRY: u64 = 3;
+/// Keeps roles apart from what really stands there.
+const ROLE: u128 = 1 << 100;
+
+/// Joins two fingerprints into one; the order matters.
+fn join(one: u128, other: u128) -> u128 {
+    mix(mix(one).wrapping_add(other).wrapping_mul(0x9fb2_1c65_1e98_df25_a0f6_9e5d_1b2c_3d47))
+}
 
 fn text(text: &str) -> u64 {
     half(fingerprint(&text))

@@ -40,7 +40,7 @@ impl Orbits {
         let mut orbits = Self::default();
         for (class, group) in groups.into_iter().filter(|group| group.len() > 1).enumerate() {
             for replica in group {
-                orbits.add(class, replica);
+                orbits.add(class, &replica);
             }
         }
         if !orbits.classes.is_empty() {
@@ -70,7 +70,7 @@ impl Orbits {
 }
 
 /// Spreads every bit over all others, so that a sum of mixed numbers says which numbers were mixed.
-fn mix(number: u128) -> u128 {
+pub(super) fn mix(number: u128) -> u128 {
     let number = (number ^ (number >> 67)).wrapping_mul(0xda94_2042_e4dd_58b5_9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 59)).wrapping_mul(0x2127_599b_f432_5c37_bf58_476d_1ce4_e5b9);
     number ^ (number >> 61)
@@ -135,7 +135,7 @@ fn swap(wish: &Wish, swaps: &BTreeMap<&Name, &Name>) -> Wish {
 }
 
 impl Orbits {
-    fn add(&mut self, class: usize, replica: Replica) {
+    fn add(&mut self, class: usize, replica: &Replica) {
         let place = self.classes.len();
         self.classes.push(u64::try_from(class).unwrap_or(u64::MAX));
         for (role, name) in (0..).zip(replica.names()) {

@@ -32,6 +32,8 @@ pub(super) struct Atlas {
     items: Interner<Item>,
     pub(super) actions: Interner<Action>,
     places: RwLock<Places>,
+    /// What machines did, by part and input: the dearest thing to compute, so no thread computes it twice.
+    stepped: RwLock<FxHashMap<(u32, u32), Arc<Stepped>>>,
 }
 
 #[derive(Default)]
@@ -178,11 +180,10 @@ impl<'a> Walker<'a> {
 
     /// The fingerprint of a row up to an exchange of replicas.
     pub(super) fn print_of_orbit(&mut self, row: &[u32]) -> u128 {
-        for slot in 0..row.len() {
-            let key = (u32::try_from(slot).expect("few places"), row[slot]);
-            if row[slot] != 0 && !self.leaves.contains_key(&key) {
-                let (place, part) = (self.place(slot), self.part(row[slot]));
-                self.leaves.insert(key, flatten(&place, &*part, self.orbits));
+        for (slot, number) in (0_u32..).zip(row).filter(|(_, number)| **number != 0) {
+            if !self.leaves.contains_key(&(slot, *number)) {
+                let (place, part) = (self.place(slot as usize), self.part(*number));
+                self.leaves.insert((slot, *number), flatten(&place, &*part, self.orbits));
             }
         }
         let occupied = (0_u32..).zip(row).filter(|(_, number)| **number != 0);
@@ -407,6 +408,12 @@ impl<'a> Walker<'a> {
         if let Some(stepped) = self.stepped.get(&(part, input)) {
             return stepped.clone();
         }
+        let shared =
+            self.atlas.stepped.read().expect("no thread panics while it holds the steps").get(&(part, input)).cloned();
+        if let Some(stepped) = shared {
+            self.stepped.insert((part, input), stepped.clone());
+            return stepped;
+        }
         let mut changed = Part::clone(&self.part(part));
         let place = self.place(slot);
         let (_, effects) =
@@ -416,6 +423,8 @@ impl<'a> Walker<'a> {
             effects: effects.into_iter().map(|effect| self.effect(effect)).collect(),
         });
         self.stepped.insert((part, input), stepped.clone());
+        let mut shared = self.atlas.stepped.write().expect("no thread panics while it holds the steps");
+        shared.insert((part, input), stepped.clone());
         stepped
     }
 
