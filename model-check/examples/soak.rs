@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     let seed =
         |place: usize, default: u64| env::args().nth(place).and_then(|text| text.parse().ok()).unwrap_or(default);
     let (first, last) = (seed(1, 0), seed(2, 3_000));
-    let sound = random_applications(first, last) & reductions(first, last) & stories();
+    let sound = random_applications(first, last) & reductions(first, last) & symmetry(first, last) & stories();
     if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -56,6 +56,31 @@ fn reductions(first: u64, last: u64) -> bool {
         }
     }
     println!("reductions: {compared} compared, {differ} differ");
+    differ == 0
+}
+
+/// With and without symmetry: the same verdict, the same ends, the same lengths.
+fn symmetry(first: u64, last: u64) -> bool {
+    let (mut compared, mut differ) = (0, 0);
+    for seed in first..last {
+        let mut random = Random::new(seed);
+        let scenario = arbitrary::tier(format!("tier-{seed}"), |n| random.below(n));
+        let apart = Settings { symmetry: false, states_max: 60_000, ..Settings::default() };
+        let apart = explore::explore(&scenario.lines, scenario.faults, apart);
+        if apart.complete {
+            let alike = explore::explore(&scenario.lines, scenario.faults, Settings::default());
+            let verdict = |findings: &Findings| findings.breach.as_ref().map(|(breach, _)| breach.property);
+            let same = verdict(&apart) == verdict(&alike)
+                && apart.outcomes == alike.outcomes
+                && apart.messages == alike.messages;
+            compared += 1;
+            differ += usize::from(!same);
+            if !same {
+                println!("{} comes out differently with symmetry:\n{scenario}", scenario.name);
+            }
+        }
+    }
+    println!("symmetry: {compared} compared, {differ} differ");
     differ == 0
 }
 
