@@ -1,8 +1,8 @@
 //! Measures the planner: time to a proven optimum for known problems, and how it grows with nodes, classes, types and
 //! instances. Prints markdown.
 //!
-//! `planner` measures; `planner --write DIRECTORY` writes the problems as JSON instead, so that other solvers can be
-//! given the same ones (`planner_rivals.py`).
+//! `planner` measures all of that; `planner FILE…` measures these problems; `planner --write DIRECTORY` writes the
+//! generated problems as JSON instead, so that other solvers can be given the same ones (`planner_rivals.py`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,18 +18,25 @@ use serde_json::{Value, json};
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    match (arguments.next().as_deref(), arguments.next()) {
-        (None, _) => measure_all(),
-        (Some("--write"), Some(directory)) => {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.as_slice() {
+        [] => measure_all(),
+        [option, directory] if option == "--write" => {
             for (name, problem) in growth().into_iter().flat_map(|table| table.problems) {
                 let path = format!("{directory}/{name}.json");
                 std::fs::write(&path, problem.to_string()).unwrap_or_else(|error| panic!("{path}: {error}"));
             }
         }
-        _ => {
-            eprintln!("usage: planner [--write DIRECTORY]");
+        [option, ..] if option.starts_with('-') => {
+            eprintln!("usage: planner [FILE… | --write DIRECTORY]");
             std::process::exit(2);
+        }
+        files => {
+            for path in files {
+                let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+                let problem = read(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
+                report(path, &problem);
+            }
         }
     }
 }
@@ -156,7 +163,7 @@ fn growth() -> Vec<Table> {
         ),
         of(
             "Growth with classes (20 types, 200 instances, 1,000 nodes of each)",
-            [1, 2, 5, 10, 20].map(|n| row("classes", n, generated(n, 1_000, 20, 200))).into(),
+            [1, 3, 5, 10, 20].map(|n| row("classes", n, generated(n, 1_000, 20, 200))).into(),
         ),
         of(
             "Growth with types (5 classes, 10 instances of each type)",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Gives the problems of `planner --write DIRECTORY` and the known ones to other solvers.
 
-    python3 bench/planner_rivals.py DIRECTORY [--limit SECONDS] [NAME ...]
+    python3 bench/planner_rivals.py DIRECTORY [--limit SECONDS] [--ours PROGRAM] [NAME ...]
 
 Two models: the published one (an integer for each node and type) and the one the planner uses (an integer for each
 multiset of components that fits on a node of a class). Two solvers, both from the PyPI package `ortools`: CP-SAT and
@@ -12,6 +12,7 @@ import argparse
 import json
 import pathlib
 import re
+import subprocess
 import time
 
 from ortools.linear_solver import pywraplp
@@ -176,12 +177,18 @@ def main():
     parser.add_argument("directory", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--limit", type=float, default=30.0)
+    parser.add_argument("--ours", help="the compiled program `planner`, measured beside the others")
     arguments = parser.parse_intermixed_args()
     known = pathlib.Path(__file__).parent.parent / "planner" / "tests" / "instances"
     print("| problem | solver | model | status | cost | time |\n|---|---|---|---|---|---|")
     for name in arguments.names:
         path = arguments.directory / f"{name}.json"
-        problem = json.loads((path if path.exists() else known / f"{name}.json").read_text())
+        path = path if path.exists() else known / f"{name}.json"
+        problem = json.loads(path.read_text())
+        if arguments.ours:
+            row = subprocess.run([arguments.ours, path], capture_output=True, text=True, check=True).stdout
+            _, _, status, values, shown, _ = (field.strip() for field in row.split("|"))
+            print(f"| {name} | planner | columns | {status} | {values.split(' ')[0]} | {shown} |", flush=True)
         for model, build in (("a variable for each node and type", per_node), ("columns", by_columns)):
             for make in (CpSat, Scip):
                 start = time.monotonic()

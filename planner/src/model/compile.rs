@@ -12,7 +12,7 @@ use crate::problem::Problem;
 
 /// What a slot stands for while a term is compiled.
 #[derive(Clone, Copy)]
-enum Bound {
+pub(super) enum Bound {
     Type(usize),
     /// The only member of this group.
     Single(usize),
@@ -27,7 +27,7 @@ pub(crate) struct Compiler<'a> {
     pub(super) measures: Vec<Option<Measure>>,
     pub(super) rows: Vec<Row>,
     pub(super) too_large: bool,
-    slots: Vec<Bound>,
+    pub(super) slots: Vec<Bound>,
 }
 
 pub(super) fn model(problem: &Problem, selection: &Selection) -> Result<Model, ModelError> {
@@ -293,7 +293,7 @@ impl Compiler<'_> {
         Linear::variable(self.measure(Measure::Count { kind, groups }))
     }
 
-    fn kind(&self, component: Which) -> usize {
+    pub(super) fn kind(&self, component: Which) -> usize {
         match component {
             Which::Type(kind) => kind,
             Which::Slot(slot) => match self.slots[slot] {
@@ -303,7 +303,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn over_types<T>(&mut self, range: &Range, mut compile: impl FnMut(&mut Self) -> T) -> Vec<T> {
+    pub(super) fn over_types<T>(&mut self, range: &Range, mut compile: impl FnMut(&mut Self) -> T) -> Vec<T> {
         let Range::Types(kinds) = range else { return Vec::new() };
         let mut parts = Vec::new();
         for kind in kinds {
@@ -381,59 +381,6 @@ impl Compiler<'_> {
             number => Measure::Local { number, groups },
         };
         Linear::variable(self.measure(measure))
-    }
-
-    fn local_body(&mut self, body: &Term) -> Local {
-        self.slots.push(Bound::Here);
-        let local = self.local(body);
-        self.slots.pop();
-        local
-    }
-
-    /// A term that is about one node only.
-    fn local(&mut self, term: &Term) -> Local {
-        match term {
-            Term::Integer(value) => Local::Integer(*value),
-            Term::Truth(value) => Local::Integer(i64::from(*value)),
-            Term::Count { component, .. } => Local::Count(self.kind(*component)),
-            Term::Arithmetic { operator, left, right } => {
-                let (left, right) = (self.local(left), self.local(right));
-                match operator {
-                    Arithmetic::Add => Local::Add(vec![left, right]),
-                    Arithmetic::Subtract => Local::Add(vec![left, Local::Negate(Box::new(right))]),
-                    Arithmetic::Multiply => Local::Multiply(Box::new(left), Box::new(right)),
-                }
-            }
-            Term::Absolute(inner) => Local::Absolute(Box::new(self.local(inner))),
-            Term::Comparison { operator, left, right } => {
-                Local::Compare(*operator, Box::new(self.local(left)), Box::new(self.local(right)))
-            }
-            Term::Not(inner) => Local::Not(Box::new(self.local(inner))),
-            Term::Connected { connective, parts } => {
-                let mut parts: Vec<Local> = parts.iter().map(|part| self.local(part)).collect();
-                match connective {
-                    Connective::And => Local::All(parts),
-                    Connective::Or => Local::Any(parts),
-                    Connective::Implies => {
-                        let right = parts.remove(1);
-                        Local::Any(vec![Local::Not(Box::new(parts.remove(0))), right])
-                    }
-                    Connective::Iff => {
-                        let right = parts.remove(1);
-                        Local::Compare(Comparison::Equal, Box::new(parts.remove(0)), Box::new(right))
-                    }
-                }
-            }
-            Term::Quantified { quantifier, range, body, .. } => {
-                let parts = self.over_types(range, |compiler| compiler.local(body));
-                match quantifier {
-                    Quantifier::Forall => Local::All(parts),
-                    Quantifier::Exists => Local::Any(parts),
-                    Quantifier::Sum => Local::Add(parts),
-                }
-            }
-            Term::Bind { .. } => unreachable!("the reader lets `bind` stand in binding preferences only"),
-        }
     }
 }
 

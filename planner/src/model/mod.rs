@@ -11,6 +11,7 @@ pub(crate) mod columns;
 pub(crate) mod compile;
 mod formula;
 mod groups;
+mod here;
 pub(crate) mod interfaces;
 pub(crate) mod linear;
 pub(crate) mod local;

@@ -3,7 +3,7 @@
 //! It spreads clients evenly and takes next to no time; where capacities are tight it may miss a wiring that exists,
 //! and then the exact way is taken.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::network::Network;
 use crate::configuration::Binding;
@@ -12,23 +12,28 @@ use crate::configuration::Binding;
 pub(super) fn wire(network: &Network<'_>, today: &BTreeSet<Binding>) -> Option<BTreeSet<Binding>> {
     let mut load = vec![0_i64; network.shelves.len()];
     let mut bindings = BTreeSet::new();
-    let mut missing = Vec::new();
-    for (position, seat) in network.seats.iter().enumerate() {
-        let mut has = 0;
-        for shelf in network.choices(position) {
-            let binding = network.binding(position, shelf);
-            if today.contains(&binding) && has_room(network, &load, shelf) {
-                load[shelf] += 1;
-                has += 1;
-                bindings.insert(binding);
-            }
-        }
-        if has < seat.least {
-            missing.push((position, seat.least - has));
+    let mut has = vec![0_i64; network.seats.len()];
+    let seats: BTreeMap<_, usize> =
+        network.seats.iter().enumerate().map(|(position, seat)| ((seat.client, seat.port), position)).collect();
+    let mut shelves = BTreeMap::new();
+    for (position, shelf) in network.shelves.iter().enumerate() {
+        shelves.extend(shelf.ports.iter().map(|port| ((shelf.provider, port.as_str()), position)));
+    }
+    for binding in today {
+        let seat = seats.get(&(&binding.client, binding.port.as_str()));
+        let shelf = shelves.get(&(&binding.provider, binding.port.as_str()));
+        if let (Some(seat), Some(shelf)) = (seat, shelf)
+            && has_room(network, &load, *shelf)
+        {
+            load[*shelf] += 1;
+            has[*seat] += 1;
+            bindings.insert(binding.clone());
         }
     }
+    let short = network.seats.iter().enumerate().filter(|(position, seat)| has[*position] < seat.least);
+    let mut missing: Vec<(usize, i64)> = short.map(|(position, seat)| (position, seat.least - has[position])).collect();
     let mut queues: Vec<BTreeSet<(i64, usize)>> = Vec::new();
-    let mut queue_of = std::collections::BTreeMap::new();
+    let mut queue_of = BTreeMap::new();
     for (port, shelves) in &network.by_port {
         queue_of.insert(*port, queues.len());
         queues.push(shelves.iter().map(|shelf| (load[*shelf], *shelf)).collect());
