@@ -95,7 +95,7 @@ impl Layered {
         // Optional bindings make up the number, a round at a time.
         let upper = self.tiers(1.min(self.tiers), self.tiers);
         let wanted = if upper.is_empty() { 0 } else { self.names.len() * BINDINGS };
-        let mut clients = upper.clone().cycle();
+        let mut clients = upper.cycle();
         while self.wires.len() < wanted {
             let client = clients.next().expect("a round never ends");
             let lower = self.tiers(0, self.tier_of(client));
