@@ -382,10 +382,11 @@ mod tests {
         let long = recorded();
         let (short, breach) = shrink_with(&long, &nothing_stops).expect("something is stopped");
         assert_eq!(breach.property, "nothing stops");
-        // One component on one VM, with a reason to stop, is all it takes.
+        // A component or two, with a reason to stop, are all it takes.
         let wishes: usize = short.script.iter().filter_map(wishes_of).sum();
-        assert!(wishes <= 4 && short.actions.len() <= 12, "{short:?}");
-        assert_eq!(short.faults, Faults::default());
+        assert!(wishes <= 5 && short.actions.len() <= 15, "{short:?}");
+        let Faults { failures, deaths, crashes, breaks, losses } = short.faults;
+        assert!(failures + deaths + crashes + breaks + losses <= 1, "{short:?}");
         let again = trace::replay_with(&short, &nothing_stops).expect("what was shortened can be replayed");
         assert_eq!(again.breach.map(|(at, found)| (at, found.property)), Some((short.actions.len(), "nothing stops")));
     }

@@ -4,7 +4,11 @@ use super::critical_path::Cause;
 use crate::{action::Action, world::Place};
 use protocol::VmId;
 use rustc_hash::FxHashMap;
-use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, hash_map::Entry},
+    time::Duration,
+};
 
 /// What can be on the agenda.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +48,7 @@ pub(super) struct Agenda {
     serial: u64,
     /// How many actions are planned; requests and mishaps aside.
     actions: usize,
-    /// Looked up, never walked through: its order does not matter.
+    /// The links that have letters on their way. Looked up, never walked through: its order does not matter.
     links: FxHashMap<Place, Link>,
     /// Letters to VMs that are not up yet: links keep them.
     kept: FxHashMap<VmId, Vec<Planned>>,
@@ -87,10 +91,14 @@ impl Agenda {
         self.links.get(&place).map_or(0, |link| link.under_way)
     }
 
-    /// A letter has arrived, or never will.
+    /// A letter has arrived, or never will. A link with nothing on its way needs no memory: whatever is sent next comes
+    /// later than all before.
     pub(super) fn arrived(&mut self, place: Place) {
-        if let Some(link) = self.links.get_mut(&place) {
-            link.under_way = link.under_way.saturating_sub(1);
+        if let Entry::Occupied(mut link) = self.links.entry(place) {
+            link.get_mut().under_way -= 1;
+            if link.get().under_way == 0 {
+                link.remove();
+            }
         }
     }
 
