@@ -10,8 +10,8 @@
 //! the new text
 //! ```
 //!
-//! `catalogue:` gives the length of the counterexample that the catalogue of races knows, in deliveries; `redundant:` the
-//! reason why nothing goes wrong without the guard, if that is so. There may be several edits.
+//! `catalogue:` gives the length of the counterexample that the catalogue of races knows, in deliveries; `survives:` the
+//! reason why the explorer does not notice, if that is so. There may be several edits.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -29,7 +29,7 @@ pub(super) struct Mutant {
     /// The length that the catalogue gives.
     pub(super) catalogue: Option<String>,
     /// Why it may survive.
-    pub(super) redundant: Option<String>,
+    pub(super) survives: Option<String>,
     pub(super) edits: Vec<Edit>,
 }
 
@@ -56,7 +56,7 @@ impl Mutant {
                 "removed" => mutant.removed = value,
                 "scenario" => mutant.scenario = value,
                 "catalogue" => mutant.catalogue = Some(value),
-                "redundant" => mutant.redundant = Some(value),
+                "survives" => mutant.survives = Some(value),
                 _ => return Err(format!("{name}: unknown key {key:?}")),
             }
         }

@@ -15,18 +15,18 @@ pub(super) struct Verdict {
 impl Verdict {
     /// Whether it survived and nobody has said why that is right.
     pub(super) fn is_unexplained(&self) -> bool {
-        matches!(self.found, Found::Nothing { .. }) && self.mutant.redundant.is_none()
+        matches!(self.found, Found::Nothing { .. }) && self.mutant.survives.is_none()
     }
 
     fn row(&self) -> String {
-        let Mutant { name, row, removed, scenario, catalogue, redundant, .. } = &self.mutant;
+        let Mutant { name, row, removed, scenario, catalogue, survives, .. } = &self.mutant;
         let (verdict, property, actions, deliveries) = match &self.found {
             Found::Breach { property, actions, deliveries, .. } => {
                 ("killed", property.clone(), actions.to_string(), deliveries.to_string())
             }
             Found::Panic(message) => ("killed", format!("panic: {message}"), "–".into(), "–".into()),
             Found::Nothing { complete, .. } => {
-                let reason = redundant.clone().unwrap_or_else(|| match complete {
+                let reason = survives.clone().unwrap_or_else(|| match complete {
                     true => "nothing goes wrong in this scenario".into(),
                     false => "nothing goes wrong as far as was looked".into(),
                 });
