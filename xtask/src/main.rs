@@ -3,6 +3,7 @@
 //! Only the standard library: the gate must build in a second, and before anything else does.
 
 mod gate;
+mod mutants;
 mod tidy;
 
 use std::{env, path::PathBuf, process::ExitCode};
@@ -12,6 +13,8 @@ usage: cargo xtask <command>
 
   test    the gate: format, lint, rules of the house, all tests
   tidy    only the rules of the house
+  mutants [ROW…]
+          takes each guard away in a copy; the explorer must notice
 
 example: cargo xtask test";
 
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
     let done = match words[..] {
         ["test"] => tidy::check(&root).and_then(|()| gate::run(&root)),
         ["tidy"] => tidy::check(&root),
+        ["mutants", ref rows @ ..] => mutants::run(&root, rows),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             return ExitCode::SUCCESS;

@@ -1,0 +1,95 @@
+//! What became of each mutant, as a line and as the table in `docs/MUTANTS.md`.
+
+use super::{patch::Mutant, workshop::Found};
+use std::fmt;
+
+/// What became of one mutant.
+pub(super) struct Verdict {
+    pub(super) mutant: Mutant,
+    /// What its scenario shows with the rules as they are.
+    pub(super) sound: Found,
+    /// What it shows with the mutant.
+    pub(super) found: Found,
+}
+
+impl Verdict {
+    /// Whether it survived and nobody has said why that is right.
+    pub(super) fn is_unexplained(&self) -> bool {
+        matches!(self.found, Found::Nothing { .. }) && self.mutant.survives.is_none()
+    }
+
+    fn row(&self) -> String {
+        let Mutant { name, row, removed, scenario, catalogue, survives, .. } = &self.mutant;
+        let (verdict, property, actions, deliveries) = match &self.found {
+            Found::Breach { property, actions, deliveries, .. } => {
+                ("killed", property.clone(), actions.to_string(), deliveries.to_string())
+            }
+            Found::Panic(message) => ("killed", format!("panic: {message}"), "–".into(), "–".into()),
+            Found::Nothing { complete, .. } => {
+                let reason = survives.clone().unwrap_or_else(|| match complete {
+                    true => "nothing goes wrong in this scenario".into(),
+                    false => "nothing goes wrong as far as was looked".into(),
+                });
+                ("**SURVIVED**", reason, "–".into(), "–".into())
+            }
+        };
+        let catalogue = catalogue.as_deref().unwrap_or("–");
+        let link = self.mutant.edits.iter().any(|edit| edit.file.starts_with("model-check/"));
+        let place = if link { " (model of the links)" } else { "" };
+        let worlds = match &self.sound {
+            Found::Nothing { states, complete: true } => format!("{states}"),
+            Found::Nothing { states, complete: false } => format!("first {states}"),
+            Found::Breach { .. } | Found::Panic(_) => "–".into(),
+        };
+        format!(
+            "| {row} | [{removed}](../model-check/mutants/{name}.txt){place} | `{scenario}` | {worlds} | {verdict} | \
+             {property} | {actions} | {deliveries} | {catalogue} |"
+        )
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.mutant.name;
+        match &self.found {
+            Found::Breach { property, detail, actions, deliveries } => {
+                write!(
+                    formatter,
+                    "{name}: killed after {actions} actions, {deliveries} deliveries: {property}: {detail}"
+                )
+            }
+            Found::Panic(message) => write!(formatter, "{name}: killed by a panic: {message}"),
+            Found::Nothing { states, complete } => {
+                let how = if *complete { "all" } else { "the first" };
+                write!(formatter, "{name}: SURVIVED {how} {states} worlds")
+            }
+        }
+    }
+}
+
+const HEAD: &str = "\
+# Mutants
+
+Written by `cargo xtask mutants`; do not edit. Each row takes one guard away from a copy of the rules and explores the
+scenario of its race in every order. The scenario holds with the rules as they are, in the number of worlds given (all of
+them, or the first ones of a breadth-first walk). A mutant is *killed* if a property breaks; the length is that of a
+shortest counterexample, in actions of any sort and in messages delivered. Beside it stands the length, in deliveries,
+that the catalogue of races gives for a naive implementation. That one counts from other beginnings (here a scenario first
+sets up its VMs), so the numbers are of one order but need not be equal.
+
+The rules leave order, repetition and waiting to the links. Those guards are taken away from the explorer's model of the
+links; the links of the runtime have tests of their own.
+";
+
+/// The whole page.
+pub(super) fn write(verdicts: &[Verdict]) -> String {
+    let killed = verdicts.iter().filter(|it| !matches!(it.found, Found::Nothing { .. })).count();
+    let rows: Vec<String> = verdicts.iter().map(Verdict::row).collect();
+    format!(
+        "{HEAD}\n{killed} of {} mutants are killed.\n\n\
+         | row | without the guard | scenario | worlds | verdict | what breaks | actions | deliveries | catalogue |\n\
+         |---|---|---|---:|---|---|---:|---:|---:|\n{}\n",
+        verdicts.len(),
+        rows.join("\n")
+    )
+}
