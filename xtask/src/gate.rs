@@ -14,6 +14,14 @@ const NEXTEST: &[&str] = &["nextest", "run", "--workspace"];
 const DOC_TESTS: &[&str] = &["test", "--workspace", "--doc"];
 const TESTS: &[&str] = &["test", "--workspace"];
 
+/// Thousands of random applications to the last state, reductions against none, every story with room for all its worlds.
+const SOAK: &[&str] = &["run", "--release", "--package", "model-check", "--example", "soak", "--"];
+
+/// Runs the long explorations; further words go to them.
+pub(crate) fn soak(root: &Path, words: &[&str]) -> Result<(), String> {
+    cargo(root, &[SOAK, words].concat())
+}
+
 /// Runs every step; stops at the first that fails.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let tests: &[&[&str]] = if has_nextest(root) { &[NEXTEST, DOC_TESTS] } else { &[TESTS] };

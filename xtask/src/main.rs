@@ -13,6 +13,8 @@ usage: cargo xtask <command>
 
   test    the gate: format, lint, rules of the house, all tests
   tidy    only the rules of the house
+  soak [FIRST] [LAST]
+          long explorations of random applications, by seed
   mutants [ROW…]
           takes each guard away in a copy; the explorer must notice
 
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
     let done = match words[..] {
         ["test"] => tidy::check(&root).and_then(|()| gate::run(&root)),
         ["tidy"] => tidy::check(&root),
+        ["soak", ref words @ ..] => gate::soak(&root, words),
         ["mutants", ref rows @ ..] => mutants::run(&root, rows),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
