@@ -20,13 +20,14 @@ const ROWS: &[&str] = &[
 
 const TABLE: &str = "docs/MUTANTS.md";
 
-/// Builds and explores the mutants of these rows; of all, and then the table is written anew, if none is named.
+/// Builds and explores the mutants of these rows, or of all if none is named, and writes their verdicts into the table.
 pub(crate) fn run(root: &Path, rows: &[&str]) -> Result<(), String> {
-    let mut mutants = all(root)?;
+    let every = all(root)?;
     if let Some(row) = rows.iter().find(|row| !ROWS.iter().any(|known| known.eq_ignore_ascii_case(row))) {
         return Err(format!("{row}: no such row (there are {})", ROWS.join(", ")));
     }
-    mutants.retain(|mutant| rows.is_empty() || rows.iter().any(|row| mutant.row.eq_ignore_ascii_case(row)));
+    let is_named = |mutant: &&Mutant| rows.is_empty() || rows.iter().any(|row| mutant.row.eq_ignore_ascii_case(row));
+    let mutants: Vec<Mutant> = every.iter().filter(is_named).cloned().collect();
     // Stale patches are noticed before anything is built.
     for mutant in &mutants {
         mutant.files(root)?;
@@ -41,10 +42,9 @@ pub(crate) fn run(root: &Path, rows: &[&str]) -> Result<(), String> {
         eprintln!("xtask: {verdict}");
         verdicts.push(verdict);
     }
-    if rows.is_empty() {
-        let text = table::write(&verdicts);
-        fs::write(root.join(TABLE), text).map_err(|error| format!("{TABLE} could not be written: {error}"))?;
-    }
+    let before = fs::read_to_string(root.join(TABLE)).unwrap_or_default();
+    let text = table::write(&every, &before, &verdicts);
+    fs::write(root.join(TABLE), text).map_err(|error| format!("{TABLE} could not be written: {error}"))?;
     let survivors: Vec<&str> = verdicts.iter().filter(|it| it.is_unexplained()).map(|it| &*it.mutant.name).collect();
     match survivors.is_empty() {
         true => Ok(()),

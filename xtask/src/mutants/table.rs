@@ -19,7 +19,7 @@ impl Verdict {
     }
 
     fn row(&self) -> String {
-        let Mutant { name, row, removed, scenario, catalogue, survives, .. } = &self.mutant;
+        let Mutant { row, scenario, catalogue, survives, .. } = &self.mutant;
         let (verdict, property, actions, deliveries) = match &self.found {
             Found::Breach { property, actions, deliveries, .. } => {
                 ("killed", property.clone(), actions.to_string(), deliveries.to_string())
@@ -33,16 +33,17 @@ impl Verdict {
                 ("**SURVIVED**", reason, "–".into(), "–".into())
             }
         };
+        let removed = link(&self.mutant);
         let catalogue = catalogue.as_deref().unwrap_or("–");
-        let link = self.mutant.edits.iter().any(|edit| edit.file.starts_with("model-check/"));
-        let place = if link { " (model of the links)" } else { "" };
+        let links = self.mutant.edits.iter().any(|edit| edit.file.starts_with("model-check/"));
+        let place = if links { " (model of the links)" } else { "" };
         let worlds = match &self.sound {
             Found::Nothing { states, complete: true } => format!("{states}"),
             Found::Nothing { states, complete: false } => format!("first {states}"),
             Found::Breach { .. } | Found::Panic(_) => "–".into(),
         };
         format!(
-            "| {row} | [{removed}](../model-check/mutants/{name}.txt){place} | `{scenario}` | {worlds} | {verdict} | \
+            "| {row} | {removed}{place} | `{scenario}` | {worlds} | {verdict} | \
              {property} | {actions} | {deliveries} | {catalogue} |"
         )
     }
@@ -81,15 +82,26 @@ The rules leave order, repetition and waiting to the links. Those guards are tak
 links; the links of the runtime have tests of their own.
 ";
 
-/// The whole page.
-pub(super) fn write(verdicts: &[Verdict]) -> String {
-    let killed = verdicts.iter().filter(|it| !matches!(it.found, Found::Nothing { .. })).count();
-    let rows: Vec<String> = verdicts.iter().map(Verdict::row).collect();
+/// The whole page: new verdicts, and for the other mutants what the page said before.
+pub(super) fn write(mutants: &[Mutant], before: &str, verdicts: &[Verdict]) -> String {
+    let row = |mutant: &Mutant| {
+        let new = verdicts.iter().find(|verdict| verdict.mutant.name == mutant.name).map(Verdict::row);
+        let old = || before.lines().find(|line| line.contains(&link(mutant))).map(String::from);
+        new.or_else(old).unwrap_or_else(|| {
+            format!("| {} | {} | `{}` | – | not explored | – | – | – | – |", mutant.row, link(mutant), mutant.scenario)
+        })
+    };
+    let rows: Vec<String> = mutants.iter().map(row).collect();
+    let killed = rows.iter().filter(|row| row.contains("| killed |")).count();
     format!(
         "{HEAD}\n{killed} of {} mutants are killed.\n\n\
          | row | without the guard | scenario | worlds | verdict | what breaks | actions | deliveries | catalogue |\n\
          |---|---|---|---:|---|---|---:|---:|---:|\n{}\n",
-        verdicts.len(),
+        rows.len(),
         rows.join("\n")
     )
+}
+
+fn link(mutant: &Mutant) -> String {
+    format!("[{}](../model-check/mutants/{}.txt)", mutant.removed, mutant.name)
 }
