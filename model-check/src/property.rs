@@ -49,12 +49,13 @@ pub const ONE_END: &str = "the end is always the same";
 pub const AS_TOLD: &str = "the story comes out as it is told";
 
 /// Every property, with its word.
-pub const ALL: [(&str, &str); 10] = [
+pub const ALL: [(&str, &str); 11] = [
     ("always", "A1 a running component holds what it needs"),
     ("always", "A2 every loan in use is on a started provider"),
     ("always", "A3 nothing touches a lost VM"),
     ("always", "A4 a stopped component answers every recall at once"),
     ("always", "A5 strong bindings form no cycle"),
+    ("always", PRESENT),
     ("always", ONCE),
     ("always", MINIMAL),
     ("eventually", RESTS),
@@ -152,9 +153,20 @@ pub fn view(part: &Part) -> Option<View> {
     if let Part::Agent(agent) = part { Some(invariant::view(agent)) } else { None }
 }
 
-/// A2 between a client and one provider's VM.
+/// A client reaches its provider where that is now.
+pub const PRESENT: &str = "A6 a client knows its provider's present values";
+
+/// A2 and A6 between a client and one provider's VM.
 pub fn between(client: &View, provider: &View) -> Option<Breach> {
     let here = |held: &&(protocol::BindingId, protocol::VmId, protocol::ComponentId)| Some(held.1) == provider.vm;
+    let handed = |binding| provider.handed.iter().find(|(lent, _)| *lent == binding).map(|(_, values)| values);
+    let stale = |known: &&(protocol::BindingId, protocol::VmId, protocol::Values)| {
+        Some(known.1) == provider.vm && handed(known.0).is_some_and(|values| *values != known.2)
+    };
+    if let Some((binding, vm, values)) = client.known.iter().find(stale) {
+        let detail = format!("{binding} of {vm} is used with {values:?}, which is no longer so");
+        return Some(Breach { property: PRESENT, detail });
+    }
     let broken = client.held.iter().filter(here).find(|(binding, _, _)| provider.lent.binary_search(binding).is_err());
     broken.map(|(binding, vm, component)| Breach {
         property: ALL[1].1,

@@ -4,7 +4,7 @@
 //! provider; [`of_manager`] looks at the manager's book. The names are those of `docs/PROTOCOL.md`.
 
 use crate::{
-    BindingId, CloudManager, ComponentId, ComponentState, Name, Need, VmAgent, VmId,
+    BindingId, CloudManager, ComponentId, ComponentState, Name, Need, Values, VmAgent, VmId,
     agent::{Component, HoldingState, LoanState},
 };
 use std::{collections::BTreeMap, fmt};
@@ -111,6 +111,10 @@ pub struct View {
     pub held: Vec<(BindingId, VmId, ComponentId)>,
     /// Each loan that is out, or whose provider died with it out. Sorted.
     pub lent: Vec<BindingId>,
+    /// What clients here know of the providers of those loans, where there is anything to know.
+    pub known: Vec<(BindingId, VmId, Values)>,
+    /// What a client of each loan that is out must know, where there is anything to know.
+    pub handed: Vec<(BindingId, Values)>,
     /// The VMs that this agent was told to forget. Sorted.
     pub forgotten: Vec<VmId>,
 }
@@ -124,11 +128,19 @@ pub fn view(agent: &VmAgent) -> View {
             let lends = !need_of(component, holding.import()).is_none_or(Need::is_value);
             if lends && holding.state() != HoldingState::Bound {
                 view.held.push((binding, holding.provider_vm(), *id));
+                if !holding.values().is_empty() {
+                    view.known.push((binding, holding.provider_vm(), holding.values().clone()));
+                }
             }
         }
         let stands = component.state() == ComponentState::Started || component.has_died();
-        view.lent
-            .extend(component.loans().iter().filter(|(_, loan)| stands && loan.is_out()).map(|(binding, _)| binding));
+        for (binding, loan) in component.loans().iter().filter(|(_, loan)| stands && loan.is_out()) {
+            view.lent.push(binding);
+            let values = component.values_for(loan);
+            if !values.is_empty() {
+                view.handed.push((binding, values));
+            }
+        }
     }
     view.lent.sort_unstable();
     view

@@ -1,6 +1,9 @@
 //! One component in an agent's books: the facts from which every decision follows.
 
-use super::{holding::Holdings, loan::Loans};
+use super::{
+    holding::Holdings,
+    loan::{Loan, LoanState, Loans},
+};
 use crate::{BindingId, ComponentId, Condition, Kind, Name, Operation, OrderNumber, Values};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, fmt, sync::Arc};
@@ -165,6 +168,11 @@ impl Component {
     /// What the host is doing for it.
     pub fn errand(&self) -> Errand {
         self.errand
+    }
+
+    /// What a client of this loan must know to reach the component as it runs now.
+    pub fn values_for(&self, loan: &Loan) -> Values {
+        self.values_of(&loan.export, loan.state() == LoanState::Reference)
     }
 
     /// Client rule 2: removed, restarting, or an import below its number.

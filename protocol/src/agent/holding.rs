@@ -48,6 +48,11 @@ impl Holding {
         &self.import
     }
 
+    /// How to reach the provider, as the client knows it.
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
     /// Where it is.
     pub fn state(&self) -> HoldingState {
         self.state
