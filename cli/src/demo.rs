@@ -55,12 +55,12 @@ const ACTS: [(&str, &str); 3] = [
 
 const NEXT: [(&str, &str); 4] = [
     ("holdfast explore examples/make-before-break.txt", "a replacement that stops nobody"),
-    ("holdfast explore examples/make-before-break.txt --losses 1", "and a machine lost at any moment"),
+    ("holdfast explore examples/make-before-break.txt --crashes 1", "and a crash at any moment"),
     ("holdfast simulate examples/running-example.txt --crashes 2", "a hundred random runs, with crashes"),
     ("holdfast simulate examples/running-example.txt --seed 7", "one of them in detail"),
 ];
 
-pub(crate) fn run(arguments: Arguments) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let scenario = Scenario::parse("running-example", SCENARIO)?;
     let (_, report, breach) = simulate::simulated(&scenario, arguments.seed);
     if arguments.json {

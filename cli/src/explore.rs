@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         value["replay"] = json!(replay_line(arguments, &scenario, &verdict));
         screen::print_json(&value)?;
     } else {
-        screen::print(&format!("{}: {verdict}", bold(&scenario.name)))?;
+        screen::print_beside(arguments.chart, &format!("{}: {verdict}", bold(&scenario.name)))?;
         show_counterexample(arguments, &scenario, &verdict)?;
     }
     Ok(if verdict.is_good() { Ending::Done } else { Ending::Refuted })
@@ -89,9 +89,10 @@ fn show_counterexample(arguments: &Arguments, scenario: &Scenario, verdict: &Ver
     let (_, events) = explore::retrace(&scenario.lines, scenario.faults, way);
     let chart = screen::draw(arguments.chart, &scenario.world(), &events);
     let end = screen::coloured(&format!("✗ {breach}"));
-    screen::print(&format!("\nThe shortest way there:\n\n{chart}{end}"))?;
     let line = replay_line(arguments, scenario, verdict).unwrap_or_default();
-    screen::print(&format!("\nTo see it again:\n  {line}\n"))
+    screen::print_beside(arguments.chart, "\nThe shortest way there:\n\n")?;
+    screen::print(&chart)?;
+    screen::print_beside(arguments.chart, &format!("{end}\nTo see it again:\n  {line}\n"))
 }
 
 /// One line to paste that replays the counterexample.

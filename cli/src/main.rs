@@ -20,7 +20,6 @@ mod summary;
 mod verdict;
 
 use clap::{Parser, Subcommand};
-use failure::Failure;
 use std::process::ExitCode;
 
 /// Reconfigures distributed applications so that nothing running holds on to something that is not.
@@ -55,7 +54,7 @@ enum Ending {
 
 fn main() -> ExitCode {
     let ending = match Holdfast::parse().command {
-        Command::Demo(arguments) => demo::run(arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Explore(arguments) => explore::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),

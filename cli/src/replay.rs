@@ -84,5 +84,5 @@ pub(crate) fn show(trace: &Trace, replay: &Replay, drawing: Drawing) -> Result<(
         None => format!("✓ {steps} steps, and everything held so far"),
     };
     screen::print(&screen::draw(drawing, &initial, &replay.events))?;
-    screen::print(&screen::coloured(&end))
+    screen::print_beside(drawing, &screen::coloured(&end))
 }

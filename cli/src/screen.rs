@@ -33,6 +33,17 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints what is said beside a drawing: on stderr if the drawing is for a program to read, so that it stays whole.
+pub(crate) fn print_beside(drawing: Drawing, text: &str) -> Result<(), Failure> {
+    match drawing {
+        Drawing::Text => print(text),
+        Drawing::Mermaid | Drawing::Svg => {
+            anstream::eprint!("{text}");
+            Ok(())
+        }
+    }
+}
+
 /// Prints a value for programs.
 pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))

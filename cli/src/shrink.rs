@@ -45,10 +45,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     } else {
         let replay = trace::replay(&short).map_err(|error| Failure::Trace(path.clone(), error))?;
         replay::show(&short, &replay, arguments.chart)?;
-        screen::print(&format!(
-            "\n{before} steps became {after}. To see it again:\n  holdfast replay {}\n",
-            path.display()
-        ))?;
+        let line = format!("holdfast replay {}", path.display());
+        let text = format!("\n{before} steps became {after}. To see it again:\n  {line}\n");
+        screen::print_beside(arguments.chart, &text)?;
     }
     Ok(Ending::Done)
 }

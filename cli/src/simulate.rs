@@ -89,6 +89,7 @@ fn outcome(scenario: &Scenario, seed: u64) -> Outcome {
 fn one(arguments: &Arguments, scenario: &Scenario, seed: u64) -> Result<Ending, Failure> {
     let outcome = outcome(scenario, seed);
     save(arguments, &outcome)?;
+    let beside = arguments.chart.unwrap_or(Drawing::Text);
     if arguments.json {
         let mut value = summary::json(&outcome.report);
         value["seed"] = json!(seed);
@@ -100,10 +101,10 @@ fn one(arguments: &Arguments, scenario: &Scenario, seed: u64) -> Result<Ending, 
             Some(breach) => format!("✗ {breach}"),
             None => "✓ everything held".into(),
         };
-        screen::print(&format!("{} with seed {seed}: {}\n", bold(&scenario.name), coloured(&headline)))?;
+        screen::print_beside(beside, &format!("{} with seed {seed}: {}\n", bold(&scenario.name), coloured(&headline)))?;
         draw(arguments.chart, scenario, &outcome)?;
-        screen::print(&summary::timeline(scenario, &outcome.report))?;
-        screen::print(&format!("\n{}", summary::summary(scenario, &outcome.report)))?;
+        screen::print_beside(beside, &summary::timeline(scenario, &outcome.report))?;
+        screen::print_beside(beside, &format!("\n{}", summary::summary(scenario, &outcome.report)))?;
     }
     Ok(ending(&outcome))
 }
@@ -143,16 +144,18 @@ fn refuted(arguments: &Arguments, scenario: &Scenario, bad: &Outcome, crowd: &Cr
         screen::print_json(&crowd.json(false, &breach_json(arguments, bad)))?;
         return Ok(Ending::Refuted);
     }
+    let drawing = arguments.chart.unwrap_or(Drawing::Text);
     let breach = bad.breach.as_ref().map(ToString::to_string).unwrap_or_default();
     let headline = coloured(&format!("✗ {breach}"));
-    screen::print(&format!(
-        "{}, run {} with seed {}: {headline}\n",
-        bold(&scenario.name),
-        crowd.runs,
-        bad.settings.seed
-    ))?;
-    draw(Some(arguments.chart.unwrap_or(Drawing::Text)), scenario, bad)?;
-    screen::print(&format!("To see it again:\n  {}\n", bad.settings.command(&arguments.file.to_string_lossy())))?;
+    screen::print_beside(
+        drawing,
+        &format!("{}, run {} with seed {}: {headline}\n", bold(&scenario.name), crowd.runs, bad.settings.seed),
+    )?;
+    draw(Some(drawing), scenario, bad)?;
+    screen::print_beside(
+        drawing,
+        &format!("To see it again:\n  {}\n", bad.settings.command(&arguments.file.to_string_lossy())),
+    )?;
     Ok(Ending::Refuted)
 }
 

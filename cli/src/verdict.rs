@@ -115,7 +115,7 @@ impl Verdict {
         match (self.settings.ample, self.faults.repeats() || self.faults.losses > 0) {
             (false, _) => "none: every single interleaving",
             (true, true) => "hardly any: these faults can come between any two events",
-            (true, false) => "ample sets: what makes no difference is taken at once (--full: none)",
+            (true, false) => "ample sets and symmetry: what makes no difference is taken once (--full: none)",
         }
     }
 

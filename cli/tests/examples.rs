@@ -28,7 +28,8 @@ fn the_tour_in_the_readme_works_as_written() {
     for turn in turns {
         let shown = run(&place, &turn.command);
         let mut rest = shown.iter();
-        for line in turn.shown.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty() && *line != "…") {
+        for line in turn.shown.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty() && line.trim() != "…")
+        {
             let line = if line.trim_start().starts_with("took ") { "  took …" } else { line };
             let found = rest.any(|it| it == line);
             assert!(found, "$ {}\nshould show\n{line}\nbut shows\n{}", turn.command, shown.join("\n"));

@@ -15,10 +15,13 @@ use std::{fmt::Write, sync::Arc, time::Instant};
 /// A curve: what it shows, and microseconds for each component by number of components.
 type Curve = (&'static str, Vec<(usize, f64)>);
 
+/// Makes a script of a size.
+type Shape = fn(usize) -> Vec<Line>;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let most = arguments.first().and_then(|argument| argument.parse().ok()).unwrap_or(10_000);
-    let shapes: [(&str, fn(usize) -> Vec<Line>); 2] = [
+    let shapes: [(&str, Shape); 2] = [
         ("one VM with more and more components", many_on_one_vm),
         ("one component with more and more clients", many_clients),
     ];

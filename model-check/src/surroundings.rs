@@ -11,7 +11,7 @@ use std::{
 };
 
 /// A message on its way.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Letter {
     /// Manager to agent.
     Order(Order),
@@ -22,7 +22,7 @@ pub enum Letter {
 }
 
 /// One direction of a link: first in, first out, exactly once.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Queue {
     /// What is on its way, each with its number on this link.
     pub letters: VecDeque<(u64, Letter)>,
@@ -60,7 +60,7 @@ impl Queue {
 }
 
 /// A host: what it was asked to do, what runs on it, which alarms are set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Host {
     /// At most one task for each component.
     pub tasks: BTreeMap<ComponentId, HostTask>,
@@ -121,7 +121,7 @@ fn fresh_values(task: &HostTask) -> Values {
 }
 
 /// The cloud: what it was asked for, and the manager's alarms.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Cloud {
     /// At most one task for each VM.
     pub tasks: BTreeMap<VmId, CloudTask>,
@@ -139,9 +139,10 @@ pub struct Line {
 }
 
 /// The operator: what is still to be asked for, and what may still go wrong.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Operator {
     /// The requests to come, shared by all states of one exploration.
+    #[serde(skip)]
     pub script: Arc<[Line]>,
     /// How many of them were made.
     pub asked: usize,

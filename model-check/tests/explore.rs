@@ -62,6 +62,28 @@ fn ample_sets_change_no_verdict_and_no_end() {
 }
 
 #[test]
+fn symmetry_changes_no_verdict_and_no_end() {
+    let (mut compared, mut saved) = (0, 0);
+    for seed in 0..120 {
+        let mut random = model_check::random::Random::new(seed);
+        let scenario = arbitrary::tier(format!("tier-{seed}"), |n| random.below(n));
+        let apart = Settings { symmetry: false, states_max: 20_000, ..Settings::default() };
+        let apart = explore::explore(&scenario.lines, scenario.faults, apart);
+        if !apart.complete {
+            continue;
+        }
+        let alike = explore::explore(&scenario.lines, scenario.faults, Settings::default());
+        let verdict = |findings: &Findings| findings.breach.as_ref().map(|(breach, _)| breach.property);
+        assert_eq!(verdict(&apart), verdict(&alike), "{scenario}");
+        assert_eq!(apart.outcomes, alike.outcomes, "{scenario}");
+        assert_eq!((apart.messages, apart.longest), (alike.messages, alike.longest), "{scenario}");
+        compared += 1;
+        saved += usize::from(alike.states < apart.states);
+    }
+    assert!(compared > 80 && saved > 80, "{compared} were small enough to be compared, {saved} were made smaller");
+}
+
+#[test]
 fn random_scripts_keep_every_property_and_have_one_end() {
     let mut complete = 0;
     for seed in 0..250 {

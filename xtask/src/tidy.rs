@@ -96,7 +96,9 @@ fn in_rust_file(place: &str, text: &str) -> Vec<String> {
     if !text.starts_with("//!") {
         complaints.push(format!("{place}: a file opens with what it is for (//!)"));
     }
-    if place.contains("/src/") {
+    // A module that is compiled only for tests says so in its name.
+    let is_test = stem == "tests" || stem.ends_with("_tests");
+    if place.contains("/src/") && !is_test {
         let shipped = text.lines().take_while(|line| line.trim() != "#[cfg(test)]");
         let careless = |line: &str| line.contains(concat!(".unw", "rap()")) && !line.trim_start().starts_with("//");
         let lines = shipped.enumerate().filter(|(_, line)| careless(line));
@@ -228,7 +230,9 @@ mod tests {
         assert_eq!(in_any_file("a.rs", &word), [format!("a.rs:2: {}{}: no placeholder code", "to", "do!")]);
         let careless = "//! Head.\n// .unwrap() in a comment\nfn f() { g().unwrap() }\n#[cfg(test)]\nh().unwrap()\n";
         assert_eq!(in_rust_file("a/src/b.rs", careless), ["a/src/b.rs:3: unwrap does not say why it cannot happen"]);
-        assert_eq!(in_rust_file("a/tests/b.rs", careless), [""; 0]);
+        for place in ["a/tests/b.rs", "a/src/b/tests.rs", "a/src/b/hostile_tests.rs"] {
+            assert_eq!(in_rust_file(place, careless), [""; 0]);
+        }
         assert_eq!(in_rust_file("a/src/utils.rs", "fn f() {}\n").len(), 2);
     }
 

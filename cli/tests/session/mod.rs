@@ -10,13 +10,13 @@ use std::{
 };
 
 /// One command and what stands below it.
-pub struct Turn {
-    pub command: String,
-    pub shown: Vec<String>,
+pub(crate) struct Turn {
+    pub(crate) command: String,
+    pub(crate) shown: Vec<String>,
 }
 
 /// Reads a session. Lines that begin with `>` belong to the command above them.
-pub fn turns(text: &str) -> Vec<Turn> {
+pub(crate) fn turns(text: &str) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     for line in text.lines() {
         if let Some(command) = line.strip_prefix("$ ") {
@@ -32,12 +32,12 @@ pub fn turns(text: &str) -> Vec<Turn> {
 }
 
 /// The top of the project.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// A folder of its own, with the examples in it.
-pub fn folder(name: &str) -> PathBuf {
+pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     let examples = folder.join("examples");
@@ -49,10 +49,11 @@ pub fn folder(name: &str) -> PathBuf {
 }
 
 /// What a command shows: stdout, then stderr, then its exit code unless that is 0. What depends on the machine is struck.
-pub fn run(folder: &Path, command: &str) -> Vec<String> {
+pub(crate) fn run(folder: &Path, command: &str) -> Vec<String> {
     let program = Path::new(env!("CARGO_BIN_EXE_holdfast"));
     let bin = program.parent().expect("a program lies in a folder");
-    let path = env::join_paths([bin.to_path_buf()].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap())));
+    let usual = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths([bin.to_path_buf()].into_iter().chain(env::split_paths(&usual)));
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).current_dir(folder).env("PATH", path.expect("the paths can be joined"));
     let output = shell.env_remove("COLUMNS").env("NO_COLOR", "1").output().expect("there is a shell");

@@ -29,7 +29,7 @@ impl Chart {
             }
         }
         let indent = " ".repeat(left);
-        let mut text = format!("{indent}{}\n", line(requests));
+        let mut text = format!("{indent}{}", line(requests)).trim_end().to_string() + "\n";
         let mut last = "";
         for (vm, life) in lives {
             let (label, name) = (if vm == last { "" } else { vm }, &life.name);

@@ -17,6 +17,11 @@ pub(super) fn fingerprint<T: Hash>(value: &T) -> u128 {
     hasher.finish128().as_u128()
 }
 
+/// Half of a fingerprint, where 64 bits are enough.
+pub(super) fn half(print: u128) -> u64 {
+    u64::try_from(print >> 64).expect("the upper half of 128 bits has 64")
+}
+
 /// A table of values that several threads fill.
 pub(super) struct Interner<T> {
     table: RwLock<Table<T>>,

@@ -7,8 +7,10 @@
 //! Two worlds with the same fingerprint are taken to be one. With 128 bits, among a thousand million worlds, the chance
 //! that any two different ones collide is below one in 10^20.
 
+mod flatten;
 mod graph;
 mod intern;
+mod orbit;
 mod seen;
 mod walker;
 
@@ -20,6 +22,7 @@ use crate::{
     world::{Event, World},
 };
 use graph::Graph;
+use orbit::Orbits;
 use protocol::Name;
 use seen::Seen;
 use std::{
@@ -38,6 +41,8 @@ pub struct Settings {
     pub threads: usize,
     /// Whether actions that cannot make a difference are taken at once (ample sets).
     pub ample: bool,
+    /// Whether worlds that differ only in which of several alike VMs is where are taken to be one.
+    pub symmetry: bool,
     /// Give up beyond so many worlds.
     pub states_max: usize,
 }
@@ -45,14 +50,14 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, ample: true, states_max: 10_000_000 }
+        Self { threads, ample: true, symmetry: true, states_max: 10_000_000 }
     }
 }
 
 impl Settings {
     /// Every single interleaving, with no reduction.
     pub fn full() -> Self {
-        Self { ample: false, ..Self::default() }
+        Self { ample: false, symmetry: false, ..Self::default() }
     }
 }
 
@@ -124,6 +129,7 @@ struct Search<'a> {
     may_stop: Option<BTreeSet<Name>>,
     /// Components that must be stopped on some path, and have not been seen to.
     unstopped: Mutex<BTreeSet<Name>>,
+    orbits: Orbits,
     atlas: Atlas,
     seen: Seen,
     breach: Mutex<Option<(Breach, u32)>>,
@@ -142,7 +148,6 @@ struct Open {
 struct Harvest {
     next: Vec<Open>,
     graph: Graph,
-    sometimes: BTreeSet<&'static str>,
 }
 
 impl<'a> Search<'a> {
@@ -156,6 +161,7 @@ impl<'a> Search<'a> {
             expected,
             may_stop: (!disrupted).then(|| property::may_stop(script)),
             unstopped: Mutex::new(unstopped),
+            orbits: if settings.symmetry { Orbits::find(script) } else { Orbits::default() },
             atlas: Atlas::new(),
             seen: Seen::default(),
             breach: Mutex::new(None),
@@ -168,11 +174,11 @@ impl<'a> Search<'a> {
         let mut walkers: Vec<Walker<'_>> = (0..self.settings.threads.max(1)).map(|_| self.walker()).collect();
         let row = walkers[0].row(&world);
         let print = walkers[0].print(&row);
-        self.seen.insert(print);
+        let orbit = if self.orbits.is_empty() { print } else { walkers[0].print_of_orbit(&row) };
+        self.seen.insert(orbit);
         let mut graph = Graph::default();
         graph.root();
         let mut level = vec![Open { index: 0, row, print }];
-        let mut sometimes = BTreeSet::new();
         let mut complete = true;
         let mut depth = 0;
         while !level.is_empty() && self.found().is_none() {
@@ -185,17 +191,17 @@ impl<'a> Search<'a> {
             for harvest in harvests {
                 level.extend(harvest.next);
                 graph.merge(harvest.graph);
-                sometimes.extend(harvest.sometimes);
             }
             depth += 1;
             watch(Progress { states: self.seen.count(), open: level.len(), depth });
         }
+        let sometimes = walkers.iter().flat_map(|walker| walker.sights.iter().copied()).collect();
         drop(walkers);
         self.conclude(graph, complete, sometimes)
     }
 
     fn walker(&self) -> Walker<'_> {
-        Walker::new(&self.atlas, self.faults.repeats(), self.may_stop.as_ref())
+        Walker::new(&self.atlas, self.faults.repeats(), self.may_stop.as_ref(), &self.orbits)
     }
 
     fn found(&self) -> Option<(Breach, u32)> {
@@ -247,7 +253,8 @@ impl<'a> Search<'a> {
             row.clone_from(&open.row);
             let mut print = open.print;
             walker.apply(&mut row, &mut print, action, &mut changed);
-            let (index, new) = self.seen.insert(print);
+            let orbit = if self.orbits.is_empty() { print } else { walker.print_of_orbit(&row) };
+            let (index, new) = self.seen.insert(orbit);
             harvest.graph.edge(open.index, index, action.0.is_message());
             if !new {
                 continue;
@@ -259,7 +266,6 @@ impl<'a> Search<'a> {
             if let Some(breach) = walker.breach(&row, &changed) {
                 self.record(breach, index);
             }
-            harvest.sometimes.extend(walker.sights(&row, &changed));
             harvest.next.push(Open { index, row: row.clone(), print });
         }
     }

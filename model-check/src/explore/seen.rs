@@ -1,5 +1,6 @@
 //! The worlds that were seen, by fingerprint.
 
+use super::intern::half;
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
@@ -54,7 +55,7 @@ impl Default for Seen {
 impl Seen {
     /// The number of the world with this fingerprint, and whether it is new.
     pub(super) fn insert(&self, print: u128) -> (u32, bool) {
-        let print = Print((print >> 64) as u64, (print & u128::from(u64::MAX)) as u64);
+        let print = Print(half(print), half(print << 64));
         let shelf = usize::try_from(print.0 % SHELVES as u64).expect("a small number");
         let mut shelf = self.shelves[shelf].lock().expect("no thread panics while it holds a shelf");
         let mut new = false;

@@ -4,7 +4,11 @@
 //! plain world (`take`, `step`, `put`), but looks up each in a table first. Most edges of an exploration are nothing but
 //! a few look-ups.
 
-use super::intern::{Interner, fingerprint};
+use super::{
+    flatten::{Leaves, flatten},
+    intern::{Interner, fingerprint},
+    orbit::Orbits,
+};
 use crate::{
     action::Action,
     property::{self, Breach},
@@ -28,6 +32,8 @@ pub(super) struct Atlas {
     items: Interner<Item>,
     pub(super) actions: Interner<Action>,
     places: RwLock<Places>,
+    /// What machines did, by part and input: the dearest thing to compute, so no thread computes it twice.
+    stepped: RwLock<FxHashMap<(u32, u32), Arc<Stepped>>>,
 }
 
 #[derive(Default)]
@@ -82,7 +88,6 @@ struct Known {
     /// The verdict on the part alone, once asked for.
     breach: Option<Option<Breach>>,
     view: Option<Arc<View>>,
-    sights: Option<Vec<&'static str>>,
 }
 
 #[derive(Clone, Copy)]
@@ -98,6 +103,7 @@ pub(super) struct Walker<'a> {
     atlas: &'a Atlas,
     numbered: bool,
     may_stop: Option<&'a BTreeSet<Name>>,
+    orbits: &'a Orbits,
     places: Vec<Place>,
     slots: FxHashMap<Place, u32>,
     place_prints: Vec<u128>,
@@ -108,14 +114,23 @@ pub(super) struct Walker<'a> {
     menus: FxHashMap<(u32, u32), Arc<[Choice]>>,
     pairs: FxHashMap<(u32, u32), bool>,
     alone: FxHashMap<u32, bool>,
+    leaves: FxHashMap<(u32, u32), Leaves>,
+    /// What should be seen at least once, or the properties would hold only because nothing happened.
+    pub(super) sights: BTreeSet<&'static str>,
 }
 
 impl<'a> Walker<'a> {
-    pub(super) fn new(atlas: &'a Atlas, numbered: bool, may_stop: Option<&'a BTreeSet<Name>>) -> Self {
+    pub(super) fn new(
+        atlas: &'a Atlas,
+        numbered: bool,
+        may_stop: Option<&'a BTreeSet<Name>>,
+        orbits: &'a Orbits,
+    ) -> Self {
         Self {
             atlas,
             numbered,
             may_stop,
+            orbits,
             places: Vec::new(),
             slots: FxHashMap::default(),
             place_prints: Vec::new(),
@@ -126,6 +141,8 @@ impl<'a> Walker<'a> {
             menus: FxHashMap::default(),
             pairs: FxHashMap::default(),
             alone: FxHashMap::default(),
+            leaves: FxHashMap::default(),
+            sights: BTreeSet::new(),
         }
     }
 
@@ -159,6 +176,18 @@ impl<'a> Walker<'a> {
         let mixed =
             (self.know(number).print ^ self.place_prints[slot]).wrapping_mul(0x2d35_8dcc_aa6c_78a5_8bb8_4b93_962e_acc9);
         (mixed ^ (mixed >> 61)).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+    }
+
+    /// The fingerprint of a row up to an exchange of replicas.
+    pub(super) fn print_of_orbit(&mut self, row: &[u32]) -> u128 {
+        for (slot, number) in (0_u32..).zip(row).filter(|(_, number)| **number != 0) {
+            if !self.leaves.contains_key(&(slot, *number)) {
+                let (place, part) = (self.place(slot as usize), self.part(*number));
+                self.leaves.insert((slot, *number), flatten(&place, &*part, self.orbits));
+            }
+        }
+        let occupied = (0_u32..).zip(row).filter(|(_, number)| **number != 0);
+        self.orbits.print(occupied.map(|(slot, number)| &self.leaves[&(slot, *number)]))
     }
 
     /// Everything that can happen next, as numbers of actions.
@@ -242,7 +271,7 @@ impl<'a> Walker<'a> {
                 continue;
             }
             for other in 0..row.len() {
-                if matches!(self.place(other), Place::Agent(_)) {
+                if row[other] != 0 && matches!(self.places[other], Place::Agent(_)) {
                     let broken = self.broken(row[*slot], row[other]).or_else(|| self.broken(row[other], row[*slot]));
                     if broken.is_some() {
                         return broken;
@@ -279,12 +308,6 @@ impl<'a> Walker<'a> {
         known.view.clone()
     }
 
-    /// What a row shows that should be seen at least once, or the properties would hold only because nothing happened.
-    pub(super) fn sights(&mut self, row: &[u32], changed: &[usize]) -> Vec<&'static str> {
-        let slots = changed.iter().map(|slot| row[*slot]).collect::<Vec<_>>();
-        slots.into_iter().flat_map(|number| self.sights_of(number).to_vec()).collect()
-    }
-
     /// The components that are asked to stop in these slots.
     pub(super) fn stopping(&mut self, row: &[u32], changed: &[usize]) -> Vec<Name> {
         let hosts = changed.iter().map(|slot| self.part(row[*slot])).collect::<Vec<_>>();
@@ -292,12 +315,6 @@ impl<'a> Walker<'a> {
             .iter()
             .filter_map(|part| if let Part::Host(host) = &**part { Some(host.tasks.values()) } else { None });
         tasks.flatten().filter(|task| task.work == Work::Stop).map(|task| task.name.clone()).collect()
-    }
-
-    fn sights_of(&mut self, number: u32) -> &[&'static str] {
-        let known = self.know(number);
-        let part = known.part.clone();
-        known.sights.get_or_insert_with(|| property::sights(&part))
     }
 
     /// Whether an action can be taken before all else, because nothing else can make a difference to it, nor it to anything
@@ -391,6 +408,12 @@ impl<'a> Walker<'a> {
         if let Some(stepped) = self.stepped.get(&(part, input)) {
             return stepped.clone();
         }
+        let shared =
+            self.atlas.stepped.read().expect("no thread panics while it holds the steps").get(&(part, input)).cloned();
+        if let Some(stepped) = shared {
+            self.stepped.insert((part, input), stepped.clone());
+            return stepped;
+        }
         let mut changed = Part::clone(&self.part(part));
         let place = self.place(slot);
         let (_, effects) =
@@ -400,6 +423,8 @@ impl<'a> Walker<'a> {
             effects: effects.into_iter().map(|effect| self.effect(effect)).collect(),
         });
         self.stepped.insert((part, input), stepped.clone());
+        let mut shared = self.atlas.stepped.write().expect("no thread panics while it holds the steps");
+        shared.insert((part, input), stepped.clone());
         stepped
     }
 
@@ -438,7 +463,8 @@ impl<'a> Walker<'a> {
         }
         self.known[index].get_or_insert_with(|| {
             let (part, print) = self.atlas.parts.value(number);
-            Known { part, print, breach: None, view: None, sights: None }
+            self.sights.extend(property::sights(&part));
+            Known { part, print, breach: None, view: None }
         })
     }
 

@@ -43,6 +43,57 @@ pub fn scenario(name: String, size: Size, mut below: impl FnMut(u64) -> u64) -> 
     Scenario { name, lines: lines.into(), faults, ..Scenario::default() }
 }
 
+/// Makes a hub with two or three replicas that are alike, and one change to the hub: what symmetry is about.
+pub fn tier(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
+    let (hub, replicas) = (self::name("hub"), 2 + u64::from(below(6) == 0));
+    let mut draw_kind = |imports: &str, exports: &str, weak: bool| {
+        let need = match below(4) {
+            _ if weak => Need::Weak(0),
+            0 => Need::Weak(1),
+            1 => Need::Value(1),
+            _ => Need::Strong(1),
+        };
+        let import = Import { export: self::name(imports), need };
+        let values = if below(4) == 0 { vec![self::name("port")] } else { Vec::new() };
+        Arc::new(Kind {
+            imports: [(self::name("in"), import)].into(),
+            exports: [(self::name(exports), Export { values, capacity: None })].into(),
+            prepares: below(6) == 0,
+            rebinds: below(4) == 0,
+            purges: below(8) == 0,
+            ..Kind::default()
+        })
+    };
+    // Each side exports what the other imports; the hub at most weakly, so that there is no strong cycle.
+    let (hub_kind, kind) = (draw_kind("back", "e", true), draw_kind("e", "back", false));
+    let mut wishes = vec![
+        Wish::AddVm { vm: vm_name(0) },
+        Wish::AddComponent { component: hub.clone(), vm: vm_name(0), kind: hub_kind.clone() },
+    ];
+    let both = below(3) == 0;
+    for replica in 1..=replicas {
+        let component = self::name(&format!("c{replica}"));
+        wishes.push(Wish::AddVm { vm: vm_name(replica) });
+        wishes.push(Wish::AddComponent { component: component.clone(), vm: vm_name(replica), kind: kind.clone() });
+        let there = |client: &Name, provider: &Name, export: &str| {
+            let (client, provider) = (client.clone(), provider.clone());
+            Wish::AddBinding(Wire { client, import: self::name("in"), provider, export: self::name(export) })
+        };
+        wishes.push(there(&component, &hub, "e"));
+        wishes.extend(both.then(|| there(&hub, &component, "back")));
+    }
+    let change = match below(3) {
+        0 => vec![Wish::RestartComponent { component: hub }],
+        1 => vec![Wish::RemoveComponent { component: hub }],
+        _ => vec![
+            Wish::RemoveComponent { component: hub.clone() },
+            Wish::AddComponent { component: hub, vm: vm_name(0), kind: hub_kind },
+        ],
+    };
+    let lines = [Line { request: make(wishes), patient: true }, Line { request: make(change), patient: true }];
+    Scenario { name, lines: lines.into(), ..Scenario::default() }
+}
+
 struct Draft<'b> {
     below: &'b mut dyn FnMut(u64) -> u64,
     /// The components there are, with their place in the order of strong imports.

@@ -107,12 +107,12 @@ impl Agenda {
         self.kept.entry(vm).or_default();
     }
 
-    /// A VM is up: what was kept for it arrives, in the order in which it was sent.
-    pub(super) fn wake(&mut self, vm: VmId, now: Duration) {
+    /// A VM is up: what was kept for it arrives, in the order in which it was sent. It is the VM that it waited for.
+    pub(super) fn wake(&mut self, vm: VmId, now: Duration, cause: Cause) {
         let mut at = now;
         for letter in self.kept.remove(&vm).unwrap_or_default() {
             at = at.max(letter.at);
-            self.plan(at, letter.happening, letter.cause);
+            self.plan(at, letter.happening, cause);
         }
     }
 

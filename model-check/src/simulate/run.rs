@@ -75,7 +75,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) fn finish(mut self) -> (Report, World) {
+    pub(super) fn finished(mut self) -> (Report, World) {
         self.plan_mishap();
         loop {
             self.plan_request();
@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
         match action {
             Action::Cloud(vm) if self.world.agent(vm).is_some() => {
                 self.vms.push(vm);
-                self.agenda.wake(vm, self.now);
+                self.agenda.wake(vm, self.now, cause);
             }
             Action::Cloud(vm) => self.vms.retain(|it| *it != vm),
             Action::Lose(vm) => {

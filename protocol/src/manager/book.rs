@@ -16,6 +16,13 @@ use std::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Entry(pub(super) u64);
 
+impl Entry {
+    /// Its number.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// What the manager knows of a VM's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Health {
@@ -194,6 +201,21 @@ impl Book {
     /// The VM of that name, if it is not on its way out.
     pub fn vm(&self, name: &Name) -> Option<&VmEntry> {
         self.vm_names.get(name).map(|entry| &self.vms[entry])
+    }
+
+    /// The VM of that name, with its place in the book.
+    pub fn vm_entry(&self, name: &Name) -> Option<(Entry, &VmEntry)> {
+        self.vm_names.get(name).map(|entry| (*entry, &self.vms[entry]))
+    }
+
+    /// The component of that name, with its place in the book.
+    pub fn component_entry(&self, name: &Name) -> Option<(Entry, &ComponentEntry)> {
+        self.component_names.get(name).map(|entry| (*entry, &self.components[entry]))
+    }
+
+    /// Every binding, with its place in the book.
+    pub fn bindings(&self) -> impl Iterator<Item = (Entry, Wire, Option<BindingId>)> {
+        self.bindings.iter().map(|(entry, binding)| (*entry, self.wire(binding), binding.id))
     }
 
     /// Where a component lives.
