@@ -198,13 +198,20 @@ pub fn take(part: &mut Part, action: Action, numbered: bool) -> Taken {
         (_, _) => {}
     }
     // An empty part is nothing, so that a world that was and a world that will be the same are the same.
-    if *part == Part::Host(Host::default())
-        || *part == Part::Queue(Queue::default())
-        || *part == Part::Cloud(Cloud::default())
-    {
+    if is_bare(part) {
         *part = Part::Nothing;
     }
     taken
+}
+
+/// Whether there is nothing left in a part that was put there.
+fn is_bare(part: &Part) -> bool {
+    match part {
+        Part::Host(host) => *host == Host::default(),
+        Part::Queue(queue) => *queue == Queue::default(),
+        Part::Cloud(cloud) => *cloud == Cloud::default(),
+        Part::Nothing | Part::Operator(_) | Part::Manager(_) | Part::Agent(_) | Part::Halted => false,
+    }
 }
 
 /// Lets a machine take a step, and says what goes where.
@@ -250,14 +257,13 @@ pub fn step(part: &mut Part, place: Place, input: Input, numbered: bool) -> (Vec
 
 /// Puts something into a part.
 pub fn put(part: &mut Part, item: Item) {
-    let fresh = match item {
-        Item::Letter(..) | Item::Resend => Part::Queue(Queue::default()),
-        Item::Task(_) | Item::Alarm(..) => Part::Host(Host::default()),
-        Item::CloudTask(_) | Item::ManagerAlarm(..) => Part::Cloud(Cloud::default()),
-        Item::Boot(_) | Item::Halt | Item::Spend(_) | Item::Lost(_) => Part::Nothing,
-    };
-    if *part == Part::Nothing {
-        *part = fresh;
+    if let Part::Nothing = part {
+        *part = match item {
+            Item::Letter(..) | Item::Resend => Part::Queue(Queue::default()),
+            Item::Task(_) | Item::Alarm(..) => Part::Host(Host::default()),
+            Item::CloudTask(_) | Item::ManagerAlarm(..) => Part::Cloud(Cloud::default()),
+            Item::Boot(_) | Item::Halt | Item::Spend(_) | Item::Lost(_) => Part::Nothing,
+        };
     }
     match (item, &mut *part) {
         (Item::Letter(letter, numbered), Part::Queue(queue)) => queue.send(letter, numbered),
@@ -276,7 +282,7 @@ pub fn put(part: &mut Part, item: Item) {
         // A halted host takes nothing on.
         (_, _) => {}
     }
-    if *part == Part::Queue(Queue::default()) {
+    if matches!(part, Part::Queue(_)) && is_bare(part) {
         *part = Part::Nothing;
     }
 }
@@ -408,7 +414,7 @@ impl World {
     fn change<R>(&mut self, place: Place, change: impl FnOnce(&mut Part) -> R) -> R {
         let part = Arc::make_mut(self.parts.entry(place).or_default());
         let result = change(part);
-        if *part == Part::Nothing {
+        if let Part::Nothing = part {
             self.parts.remove(&place);
         }
         result

@@ -90,5 +90,5 @@ impl Settings {
 
 /// Lets a script happen once. Returns what was seen, and the world at the end.
 pub fn simulate(script: &Arc<[Line]>, settings: &Settings) -> (Report, World) {
-    run::Run::new(script, settings).finish()
+    run::Run::new(script, settings).finished()
 }

@@ -75,7 +75,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) fn finish(mut self) -> (Report, World) {
+    pub(super) fn finished(mut self) -> (Report, World) {
         self.plan_mishap();
         loop {
             self.plan_request();
