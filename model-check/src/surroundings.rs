@@ -1,5 +1,6 @@
 //! What surrounds the machines: hosts that carry out tasks, links that carry messages, the cloud, the operator.
 
+use crate::action::Action;
 use protocol::{
     ComponentId, HostOutcome, HostTask, Name, Notice, Operation, Order, Report, Values, VmId, Work, agent,
     manager::{self, CloudTask, Request},
@@ -178,6 +179,18 @@ impl Faults {
     /// Whether anything may go wrong at all.
     pub fn any(self) -> bool {
         self != Self::default()
+    }
+
+    /// Takes one fault off the budget.
+    pub fn spend(&mut self, fault: Action) {
+        match fault {
+            Action::Fail(..) => self.failures -= 1,
+            Action::Die(..) => self.deaths -= 1,
+            Action::Crash(_) | Action::CrashManager => self.crashes -= 1,
+            Action::Break(..) => self.breaks -= 1,
+            Action::Lose(_) => self.losses -= 1,
+            _ => {}
+        }
     }
 
     /// Whether letters may come twice, so that links must number them.

@@ -193,8 +193,7 @@ pub fn take(part: &mut Part, action: Action, numbered: bool) -> Taken {
             *part = Part::Halted;
             taken.effects.extend([(Place::Host(vm), Item::Halt), (Place::Operator, Item::Lost(vm))]);
         }
-        (Action::Crash(_) | Action::CrashManager | Action::Break(..), _) => {}
-        // An action that is not possible here does nothing.
+        // A crash or a break is felt on the links; what is not possible here does nothing.
         (_, _) => {}
     }
     // An empty part is nothing, so that a world that was and a world that will be the same are the same.
@@ -277,24 +276,13 @@ pub fn put(part: &mut Part, item: Item) {
         (Item::ManagerAlarm(alarm, length), Part::Cloud(cloud)) => drop(cloud.alarms.insert(alarm, length)),
         (Item::Boot(vm), part) => *part = Part::Agent(VmAgent::new(vm)),
         (Item::Halt, part) => *part = Part::Halted,
-        (Item::Spend(fault), Part::Operator(operator)) => spend(&mut operator.faults, fault),
+        (Item::Spend(fault), Part::Operator(operator)) => operator.faults.spend(fault),
         (Item::Lost(vm), Part::Operator(operator)) => drop(operator.lost.insert(vm)),
         // A halted host takes nothing on.
         (_, _) => {}
     }
     if matches!(part, Part::Queue(_)) && is_bare(part) {
         *part = Part::Nothing;
-    }
-}
-
-fn spend(faults: &mut Faults, fault: Action) {
-    match fault {
-        Action::Fail(..) => faults.failures -= 1,
-        Action::Die(..) => faults.deaths -= 1,
-        Action::Crash(_) | Action::CrashManager => faults.crashes -= 1,
-        Action::Break(..) => faults.breaks -= 1,
-        Action::Lose(_) => faults.losses -= 1,
-        _ => {}
     }
 }
 
