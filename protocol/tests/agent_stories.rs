@@ -110,7 +110,10 @@ fn a_rebind_that_fails_for_good_makes_the_component_stop_and_then_give_back() {
     lone.done(it, 2);
     lone.hear(recall(5, false));
     let said = lone.failed(it, 3);
-    assert_eq!(said, "host: stop (task 4); report through 10: rebind failed for good, stopping since 10, vm stopped");
+    assert_eq!(
+        said,
+        "retry task 3 in 10000 ms; host: stop (task 4); report through 10: rebind failed for good, stopping since 10, vm stopped"
+    );
     let said = lone.done(it, 4);
     assert!(said.starts_with("to vm#2: unbind binding#5 confirmed; host: start (task 5) with []"), "{said}");
 }

@@ -7,6 +7,9 @@ use std::sync::Arc;
 /// How many pauses a component must stay up to be called steady again.
 const STEADY_PAUSES: u64 = 10;
 
+/// The pause before a rebind that failed for good is asked for once more, while the component cannot stop.
+const REBIND_AGAIN_MS: u64 = 10_000;
+
 impl Turn<'_> {
     /// Records how a task ended, or that a component died; what nobody waits for is left alone.
     pub(super) fn record(&mut self, outcome: HostOutcome) {
@@ -117,8 +120,14 @@ impl Turn<'_> {
             }
             None => {
                 match operation {
-                    // What cannot rebind cannot let go while it runs: it stops, and then gives back.
-                    Operation::Rebind => component.restarting = true,
+                    // What cannot rebind cannot let go while it runs: it stops, and then gives back. Whoever it lends to
+                    // may be waiting for the very loan that it cannot give back: so it is asked again now and then.
+                    Operation::Rebind => {
+                        component.restarting = true;
+                        component.errand = Errand::Pausing(operation);
+                        let alarm = Alarm::Retry { component: id, serial: component.serial };
+                        self.outputs.push(Output::SetAlarm(alarm, REBIND_AGAIN_MS));
+                    }
                     Operation::Prepare | Operation::Start | Operation::Run | Operation::Stop | Operation::Purge => {
                         self.put(id, ComponentState::Failed(operation));
                     }
