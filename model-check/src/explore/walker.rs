@@ -322,7 +322,8 @@ impl<'a> Walker<'a> {
     pub(super) fn is_quiet(&mut self, row: &[u32], action: (Action, u32)) -> bool {
         let source = match action.0 {
             Action::Report(_) if self.is_settled(row) => self.slot(world::source(action.0)) as usize,
-            Action::Cloud(_) if !self.numbered => CLOUD,
+            // A request that may come at any time can concern a VM that is about to come.
+            Action::Cloud(_) if self.is_settled(row) => CLOUD,
             _ => return false,
         };
         let taken = self.take(row[source], action.0, action.1);
