@@ -2,7 +2,8 @@
 //!
 //! One VM with more and more components, and one component with more and more clients, are deployed and then restarted in
 //! part. If a step costs what it touches, the time for each component stays about the same. Prints two tables. Given
-//! `--plot FILE`, draws them, each curve against its first point.
+//! `--plot FILE`, draws them. `growth once vm|clients SIZE` makes one run and prints nothing but its steps, for those who
+//! count instructions.
 
 use model_check::{
     Line,
@@ -20,6 +21,13 @@ type Shape = fn(usize) -> Vec<Line>;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [once, shape, size] = arguments.as_slice()
+        && once == "once"
+    {
+        let shape = if shape == "vm" { many_on_one_vm } else { many_clients };
+        let (report, _) = simulate(&shape(size.parse().unwrap_or(10)).into(), &settings());
+        return println!("{} steps", report.steps);
+    }
     let most = arguments.first().and_then(|argument| argument.parse().ok()).unwrap_or(10_000);
     let shapes: [(&str, Shape); 2] = [
         ("one VM with more and more components", many_on_one_vm),
@@ -34,13 +42,17 @@ fn main() {
     }
 }
 
+fn settings() -> Settings {
+    Settings { pace: Pace::Named { whole_every: u64::MAX }, ..Settings::seeded(1) }
+}
+
 fn measure(title: &str, shape: fn(usize) -> Vec<Line>, most: usize) -> Vec<(usize, f64)> {
     println!("\n| {title} | steps | time | µs per component | µs per step |\n|---:|---:|---:|---:|---:|");
     let sizes = std::iter::successors(Some(10), |size| Some(size * 10)).take_while(|size| *size <= most);
     let mut curve = Vec::new();
     for size in sizes {
         let script: Arc<[Line]> = shape(size).into();
-        let settings = Settings { pace: Pace::Named { whole_every: u64::MAX }, ..Settings::seeded(1) };
+        let settings = settings();
         // Small ones are repeated, so that there is something to measure; the best of them is the least disturbed.
         let runs = (10_000 / size).clamp(3, 100);
         let mut best = f64::MAX;
