@@ -14,6 +14,7 @@ pub mod bounds;
 mod change;
 pub mod invariant;
 mod kind;
+pub mod letter;
 pub mod manager;
 mod message;
 mod name;

@@ -21,6 +21,9 @@ const CLAIMED_PER_BYTE: usize = 8;
 /// Messages up to this length cannot claim more than [`MESSAGE_BYTES_MAX`], whatever lengths they contain.
 const SMALL_BYTES_MAX: usize = MESSAGE_BYTES_MAX / CLAIMED_PER_BYTE;
 
+/// The largest state that is taken back from a journal: far beyond any that is written.
+const SAVED_BYTES_MAX: usize = 1 << 36;
+
 /// Why a message cannot be encoded or decoded. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
@@ -72,6 +75,28 @@ pub fn decode<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, WireError> {
     let (message, read) = decoded.map_err(|error| WireError::Malformed(error.into()))?;
     match body.len() - read {
         0 => Ok(message),
+        left => Err(WireError::Trailing(left)),
+    }
+}
+
+/// A machine's whole state, or what it was told, as bytes for its own journal: as [`encode`], without the bound.
+pub fn save<S: Serialize>(state: &S) -> Result<Vec<u8>, WireError> {
+    let mut bytes = vec![VERSION];
+    bincode::serde::encode_into_std_write(state, &mut bytes, config::standard())
+        .map_err(|error| WireError::Unencodable(error.into()))?;
+    Ok(bytes)
+}
+
+/// What [`save`] wrote. The bytes come from our own disk, under a checksum, so their lengths are believed.
+pub fn load<S: DeserializeOwned>(bytes: &[u8]) -> Result<S, WireError> {
+    let (version, body) = bytes.split_first().ok_or(WireError::Empty)?;
+    if *version != VERSION {
+        return Err(WireError::Version(*version));
+    }
+    let (state, read) = bincode::serde::decode_from_slice(body, config::standard().with_limit::<SAVED_BYTES_MAX>())
+        .map_err(|error| WireError::Malformed(error.into()))?;
+    match body.len() - read {
+        0 => Ok(state),
         left => Err(WireError::Trailing(left)),
     }
 }

@@ -6,13 +6,17 @@
 //! on what *durable* means: the bytes are synced, then the name is, and half a file never carries its final name.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use ring::rand::{SecureRandom, SystemRandom};
+
 use crate::error::{Attempt, Error};
+use crate::peer::Incarnation;
 
 const LOCK: &str = "lock";
+const INCARNATION: &str = "incarnation";
 /// The extension of a file that has not got its name yet.
 pub(crate) const UNFINISHED: &str = "new";
 
@@ -48,6 +52,22 @@ impl DataDirectory {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Which life of this directory it is: drawn when it is first asked for, and kept.
+    pub fn incarnation(&self) -> Result<Incarnation, Error> {
+        let path = self.path.join(INCARNATION);
+        let damaged = || Error::Damaged { path: path.clone() };
+        match fs::read(&path) {
+            Ok(bytes) => bytes.try_into().map(u64::from_le_bytes).map(Incarnation).map_err(|_| damaged()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let mut drawn = [0; 8];
+                SystemRandom::new().fill(&mut drawn).map_err(|_| damaged())?;
+                replace_file(&path, &drawn)?;
+                Ok(Incarnation(u64::from_le_bytes(drawn)))
+            }
+            Err(error) => Err(Error::file("read", &path)(error)),
+        }
     }
 
     /// A directory inside, for one concern, created where it is missing.

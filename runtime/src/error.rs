@@ -84,8 +84,8 @@ pub enum Error {
         /// What they should be.
         what: &'static str,
     },
-    /// A VM's name has other characters than letters, digits, `-`, `_` and `.`, or too many.
-    #[error("a VM name has 1 to 63 letters, digits, `-`, `_` and `.`, and starts with a letter or digit")]
+    /// A VM's name has other characters than letters, digits and `- _ . ' [ ] /`, or too many.
+    #[error("a VM name has 1 to 63 letters, digits and - _ . ' [ ] /, and starts with a letter or digit")]
     BadName,
     /// The manager did not sign this statement.
     #[error("the ticket is not the manager's")]
@@ -135,6 +135,44 @@ pub enum Error {
         bytes: usize,
         /// The bound.
         bytes_max: usize,
+    },
+    /// A record is sound and says something that this program does not know.
+    #[error("{}: {record} cannot be understood (it was written by another version of the program)", directory.display())]
+    UnreadableRecord {
+        /// The journal.
+        directory: PathBuf,
+        /// Which record.
+        record: RecordNumber,
+    },
+    /// The whole past was asked for, and its beginning was let go after a snapshot.
+    #[error("{}: begins with {record}; what was before is kept only as a snapshot", directory.display())]
+    PastLetGo {
+        /// The journal.
+        directory: PathBuf,
+        /// The first record that is left.
+        record: RecordNumber,
+    },
+    /// A state or a happening cannot be put into bytes; not on a good day.
+    #[error("cannot write down {what}")]
+    Unwritable {
+        /// What.
+        what: &'static str,
+        /// What the library said.
+        source: Cause,
+    },
+    /// The engine failed in a way that is a bug; it may be tried once more.
+    #[error("the engine failed: {what}")]
+    Engine {
+        /// The words of the panic.
+        what: String,
+    },
+    /// The machine failed twice in the same way. Nothing that was journalled is lost.
+    #[error("the machine fails on the last record of its journal: {what} (this is a bug; the trace that shows it is {})", journal.display())]
+    Panicked {
+        /// The words of the panic.
+        what: String,
+        /// Where the trace is.
+        journal: PathBuf,
     },
     /// The links were closed.
     #[error("the links are closed")]

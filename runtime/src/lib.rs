@@ -5,9 +5,11 @@
 //!
 //! - [`journal`]: what came in is kept, in order, across crashes;
 //! - [`link`]: what one peer says to another arrives once and in order, whatever breaks in between;
-//! - [`identity`]: whoever speaks is who it says it is.
+//! - [`identity`]: whoever speaks is who it says it is;
+//! - [`engine`]: the loop around a machine: journal, step, carry out.
 
 pub mod data_directory;
+pub mod engine;
 pub mod error;
 pub mod identity;
 pub mod journal;

@@ -33,7 +33,7 @@ impl fmt::Display for Incarnation {
     }
 }
 
-/// The name people gave a VM: 1 to 63 letters, digits, `-`, `_` and `.`, starting with a letter or digit.
+/// The name people gave a VM: 1 to 63 letters, digits and `- _ . ' [ ] /`, starting with a letter or digit.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct VmName(String);
 
@@ -42,7 +42,7 @@ impl VmName {
 
     /// Checks a name that came from outside.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let sound = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let sound = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.'[]/".contains(&byte);
         let starts_well = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
         if starts_well && text.len() <= Self::LENGTH_MAX && text.bytes().all(sound) {
             Ok(Self(text.to_owned()))

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName, DnType,
@@ -43,10 +44,21 @@ pub struct Authority {
     directory: PathBuf,
     certificate: CertificateDer<'static>,
     issuer: Issuer<'static, KeyPair>,
-    signer: Ed25519KeyPair,
+    signer: Signer,
     tokens: TokenBook,
     revoked: BTreeSet<PeerId>,
     lifetime_s: u64,
+}
+
+/// The authority's pen: signs statements in its name.
+#[derive(Clone)]
+pub struct Signer(Arc<Ed25519KeyPair>);
+
+impl Signer {
+    /// Signs a statement; the same statement gives the same ticket.
+    pub fn sign(&self, statement: &[u8]) -> Ticket {
+        Ticket::sign(&self.0, statement)
+    }
 }
 
 /// Someone whose token and certificate request are sound, and who may be admitted.
@@ -76,6 +88,7 @@ impl Authority {
         let damaged = |path: &Path| Error::Damaged { path: path.to_owned() };
         let key_der = fs::read(&key_path).map_err(Error::file("read", &key_path))?;
         let signer = Ed25519KeyPair::from_pkcs8(&key_der).map_err(|_| damaged(&key_path))?;
+        let signer = Signer(Arc::new(signer));
         let key = KeyPair::from_pkcs8_der_and_sign_algo(&PrivatePkcs8KeyDer::from(key_der), &PKCS_ED25519)
             .map_err(|_| damaged(&key_path))?;
         let certificate = fs::read(&certificate_path).map_err(Error::file("read", &certificate_path))?;
@@ -166,9 +179,9 @@ impl Authority {
         &self.revoked
     }
 
-    /// Signs a statement; the same statement gives the same ticket.
-    pub fn sign(&self, statement: &[u8]) -> Ticket {
-        Ticket::sign(&self.signer, statement)
+    /// Its pen, for whoever must sign on its behalf.
+    pub fn signer(&self) -> Signer {
+        self.signer.clone()
     }
 
     fn refuse_revoked(&self, peer: PeerId) -> Result<(), Error> {

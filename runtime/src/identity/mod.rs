@@ -27,7 +27,7 @@ mod ticket;
 pub(crate) mod tls;
 mod token;
 
-pub use authority::{Applicant, Authority, CERTIFICATE_LIFETIME_S};
+pub use authority::{Applicant, Authority, CERTIFICATE_LIFETIME_S, Signer};
 pub(crate) use certificate::host_name;
 pub use certificate::{Certified, Fingerprint};
 pub use credentials::Identity;

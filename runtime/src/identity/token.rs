@@ -72,6 +72,12 @@ pub enum JoinRefusal {
     /// The VM was forgotten.
     #[error("{0} was forgotten and may not come back (let it join as a new VM)")]
     Revoked(PeerId),
+    /// A VM of that name is there already.
+    #[error("there is a VM {0} already (choose another name, or remove that VM first)")]
+    NameTaken(VmName),
+    /// The manager does not want a VM of that name, in its own words.
+    #[error("{0}")]
+    NotWanted(String),
     /// The request for a certificate is malformed, or not signed by the key it is for.
     #[error("the certificate request is not sound")]
     BadRequest,

@@ -145,6 +145,11 @@ impl Journal {
         Ok((journal, recovery))
     }
 
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// The last record that is durable.
     pub fn committed(&self) -> RecordNumber {
         self.committed

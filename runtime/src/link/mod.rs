@@ -357,6 +357,11 @@ impl Links {
 
     /// Says farewell on every connection. The socket goes when the last of them is over, which can take some moments.
     pub async fn close(self) {
+        self.farewell().await;
+    }
+
+    /// As [`close`](Self::close), for an owner that cannot give the handle away; nothing can be sent afterwards.
+    pub(crate) async fn farewell(&self) {
         let (done, closed) = oneshot::channel();
         if self.tell(Command::Close { done }).await.is_ok() {
             // An error means that the switchboard is gone already, which is what was wanted.

@@ -1,0 +1,72 @@
+//! What travels on the links between the manager and its agents: the protocol's own messages, and the few things that
+//! the programs around the machines have to tell each other.
+//!
+//! The machines never see a letter; they see the order or the report in it. Between two agents there is nothing but
+//! [`Notice`](crate::Notice)s.
+
+use crate::wire::{self, WireError};
+use crate::{BindingId, ComponentId, Name, Order, Report, VmId};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// Manager to agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToAgent {
+    /// For the machine.
+    Order(Order),
+    /// That is where a neighbour listens.
+    Neighbour {
+        /// Which VM.
+        vm: VmId,
+        /// Where.
+        address: SocketAddr,
+    },
+    /// An operator wants to see the output of a component.
+    ShowOutput {
+        /// The number of the question, to be given back.
+        question: u64,
+        /// Of which component.
+        component: ComponentId,
+        /// At most so many bytes, from the end.
+        bytes_max: u32,
+    },
+}
+
+/// Agent to manager.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToManager {
+    /// From the machine.
+    Report(Report),
+    /// That is where this agent listens.
+    Listening {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The end of a component's output, or why it cannot be shown.
+    Output {
+        /// The number of the question.
+        question: u64,
+        /// The answer.
+        output: Result<String, String>,
+    },
+}
+
+/// What the manager signs when it orders a binding; the client's agent checks the signature before it believes a `Bind`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statement {
+    /// The binding.
+    pub binding: BindingId,
+    /// Where the provider lives.
+    pub provider_vm: VmId,
+    /// Who borrows.
+    pub client: ComponentId,
+    /// For which import.
+    pub import: Name,
+}
+
+impl Statement {
+    /// The bytes that are signed.
+    pub fn bytes(&self) -> Result<Vec<u8>, WireError> {
+        wire::encode(self)
+    }
+}

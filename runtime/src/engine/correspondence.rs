@@ -1,0 +1,203 @@
+//! Where every link stands, as the journal tells it: what was sent and not acknowledged, what was received, where peers
+//! are found and who is heard no more. After a crash this is what [`Links`](crate::link::Links) goes on from.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+use super::Output;
+use super::entry::number;
+use crate::link::{LinkState, MessageNumber};
+use crate::peer::{Incarnation, PeerId};
+
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Correspondence {
+    links: BTreeMap<PeerId, Side>,
+    contacts: BTreeMap<PeerId, SocketAddr>,
+    revoked: BTreeSet<PeerId>,
+}
+
+/// Our side of one link.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct Side {
+    sent: MessageNumber,
+    received: MessageNumber,
+    unacknowledged: VecDeque<Vec<u8>>,
+    incarnation: Option<Incarnation>,
+}
+
+impl Correspondence {
+    /// Takes note of what a machine's answer means for the links.
+    pub(super) fn record<E>(&mut self, output: &Output<E>) {
+        match output {
+            Output::Send(peer, payload) if !self.revoked.contains(peer) => {
+                let side = self.links.entry(*peer).or_default();
+                side.sent = side.sent.next();
+                side.unacknowledged.push_back(payload.clone());
+            }
+            Output::Introduce(peer, address) => {
+                self.contacts.insert(*peer, *address);
+            }
+            Output::Revoke(peer) => {
+                self.links.remove(peer);
+                self.contacts.remove(peer);
+                self.revoked.insert(*peer);
+            }
+            Output::Send(..) | Output::Effect(_) => {}
+        }
+    }
+
+    pub(super) fn received(&mut self, peer: PeerId, number: MessageNumber) {
+        self.links.entry(peer).or_default().received = number;
+    }
+
+    pub(super) fn acknowledged(&mut self, peer: PeerId, through: MessageNumber) {
+        let Some(side) = self.links.get_mut(&peer) else { return };
+        let kept = usize::try_from(side.sent.0.saturating_sub(through.0)).unwrap_or(usize::MAX);
+        while side.unacknowledged.len() > kept {
+            side.unacknowledged.pop_front();
+        }
+    }
+
+    /// Takes note of a peer's incarnation; says whether that is news.
+    pub(super) fn met(&mut self, peer: PeerId, incarnation: Incarnation) -> bool {
+        self.links.entry(peer).or_default().incarnation.replace(incarnation) != Some(incarnation)
+    }
+
+    pub(super) fn link_states(&self) -> BTreeMap<PeerId, LinkState> {
+        let state = |side: &Side| LinkState {
+            last_sent: side.sent,
+            last_applied: side.received,
+            unacknowledged: side.unacknowledged.iter().cloned().collect(),
+            incarnation: side.incarnation,
+        };
+        self.links.iter().map(|(peer, side)| (*peer, state(side))).collect()
+    }
+
+    pub(super) fn contacts(&self) -> &BTreeMap<PeerId, SocketAddr> {
+        &self.contacts
+    }
+
+    pub(super) fn revoked(&self) -> &BTreeSet<PeerId> {
+        &self.revoked
+    }
+
+    /// As bytes, for a snapshot; [`Self::read`] takes them back.
+    pub(super) fn write(&self) -> Vec<u8> {
+        let mut page = Page(Vec::new());
+        page.number(self.links.len() as u64);
+        for (peer, side) in &self.links {
+            page.number(peer.0);
+            page.number(side.sent.0);
+            page.number(side.received.0);
+            page.number(u64::from(side.incarnation.is_some()));
+            page.number(side.incarnation.map_or(0, |incarnation| incarnation.0));
+            page.number(side.unacknowledged.len() as u64);
+            side.unacknowledged.iter().for_each(|payload| page.bytes(payload));
+        }
+        page.number(self.contacts.len() as u64);
+        for (peer, address) in &self.contacts {
+            page.number(peer.0);
+            page.bytes(address.to_string().as_bytes());
+        }
+        page.number(self.revoked.len() as u64);
+        self.revoked.iter().for_each(|peer| page.number(peer.0));
+        page.0
+    }
+
+    /// Takes the front of the bytes, as far as [`Self::write`] made them.
+    pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let mut correspondence = Self::default();
+        for _ in 0..number(bytes)? {
+            let peer = PeerId(number(bytes)?);
+            let (sent, received) = (MessageNumber(number(bytes)?), MessageNumber(number(bytes)?));
+            let (is_met, incarnation) = (number(bytes)? == 1, Incarnation(number(bytes)?));
+            let mut unacknowledged = VecDeque::new();
+            for _ in 0..number(bytes)? {
+                unacknowledged.push_back(text(bytes)?.to_vec());
+            }
+            let side = Side { sent, received, unacknowledged, incarnation: is_met.then_some(incarnation) };
+            correspondence.links.insert(peer, side);
+        }
+        for _ in 0..number(bytes)? {
+            let peer = PeerId(number(bytes)?);
+            correspondence.contacts.insert(peer, std::str::from_utf8(text(bytes)?).ok()?.parse().ok()?);
+        }
+        for _ in 0..number(bytes)? {
+            correspondence.revoked.insert(PeerId(number(bytes)?));
+        }
+        Some(correspondence)
+    }
+}
+
+struct Page(Vec<u8>);
+
+impl Page {
+    fn number(&mut self, number: u64) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+}
+
+/// Takes bytes with their length from the front.
+fn text<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(number(bytes)?).ok()?;
+    let (text, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: PeerId = PeerId(4);
+
+    fn send(payload: &[u8]) -> Output<()> {
+        Output::Send(PEER, payload.to_vec())
+    }
+
+    #[test]
+    fn what_is_acknowledged_is_forgotten_and_the_rest_is_sent_again() {
+        let mut correspondence = Correspondence::default();
+        for payload in [b"one".as_slice(), b"two", b"three"] {
+            correspondence.record(&send(payload));
+        }
+        correspondence.acknowledged(PEER, MessageNumber(2));
+        // An old acknowledgement changes nothing.
+        correspondence.acknowledged(PEER, MessageNumber(1));
+        let state = &correspondence.link_states()[&PEER];
+        assert_eq!(state.last_sent, MessageNumber(3));
+        assert_eq!(state.unacknowledged, [b"three".to_vec()]);
+    }
+
+    #[test]
+    fn nothing_is_kept_for_who_is_heard_no_more() {
+        let mut correspondence = Correspondence::default();
+        correspondence.record(&send(b"one"));
+        correspondence.record(&Output::<()>::Revoke(PEER));
+        correspondence.record(&send(b"two"));
+        assert!(correspondence.link_states().is_empty());
+        assert!(correspondence.revoked().contains(&PEER));
+    }
+
+    #[test]
+    fn it_comes_back_as_it_was_written() {
+        let mut correspondence = Correspondence::default();
+        correspondence.record(&send(b"one"));
+        correspondence.received(PeerId(9), MessageNumber(5));
+        correspondence.met(PeerId(9), Incarnation(1));
+        correspondence.record(&Output::<()>::Introduce(PEER, ([127, 0, 0, 1], 80).into()));
+        correspondence.record(&Output::<()>::Revoke(PeerId(2)));
+        let bytes = [correspondence.write(), b"rest".to_vec()].concat();
+        let mut left = bytes.as_slice();
+        assert_eq!(Correspondence::read(&mut left), Some(correspondence));
+        assert_eq!(left, b"rest");
+        for length in 0..bytes.len() - 4 {
+            assert_eq!(Correspondence::read(&mut &bytes[..length]), None);
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! The engine: writes down what comes in, lets a machine step, and carries out what it answers.
+//!
+//! A court stenographer is the picture. Whatever is said in the room is on paper before anyone acts on it; so the whole
+//! session can be held again from the paper, word for word. The engine does not know what the words mean: the
+//! [`Machine`] does, and the [`Surroundings`] act.
+//!
+//! ```text
+//!   links ──▶ ┐                                   ┌─▶ links          messages, numbered
+//!   host  ──▶ ├─▶ append ─▶ step ─▶ … ─▶ commit ──┼─▶ surroundings   effects: tasks, alarms, news
+//!   people ─▶ ┘        (until the inbox is empty) └─▶ whoever asked  answers
+//! ```
+//!
+//! Everything that waits in the inbox is stepped before one sync makes it durable, and nothing leaves before that sync:
+//! the busier the engine, the less a step costs. What left before a crash and what is derived again after it are the
+//! same, because the machine's answers depend on nothing but its inputs.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `entry` | what a record of the journal says |
+//! | `correspondence` | the numbers of all links, as the journal tells them |
+//! | `recovery` | from snapshot and records back to the machine |
+//! | `keeper` | the supervisor: what happens when an engine fails |
+
+mod correspondence;
+mod entry;
+mod keeper;
+mod recovery;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::ErrorKind::AddrInUse;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::{mpsc, oneshot};
+
+use self::correspondence::Correspondence;
+use crate::data_directory::DataDirectory;
+use crate::error::Error;
+use crate::identity::{Application, Identity};
+use crate::journal::{self, Journal};
+use crate::link::{self, Contact, Event, Links, MessageNumber};
+use crate::peer::{Incarnation, PeerId};
+
+pub use self::entry::Entry;
+pub use self::keeper::{Caller, Kept, keep};
+pub use self::recovery::{Past, Step, recover, retell};
+
+/// After so many records the machine's state is put down, so that a restart need not go through all of the past.
+const RECORDS_PER_SNAPSHOT: u64 = 10_000;
+/// How long a socket may take to be free again after the engine that had it failed.
+const SOCKET_PATIENCE: Duration = Duration::from_secs(5);
+const SOCKET_PAUSE: Duration = Duration::from_millis(50);
+
+/// Milliseconds since 1970 in UTC, as the journal dates what comes in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    /// What the machine's clock says.
+    pub fn now() -> Self {
+        let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+/// A machine as the engine sees it. Its answers depend only on what it was told: no clock, no chance, no file.
+pub trait Machine: Clone + Send + Sync + 'static {
+    /// What happens around it besides messages.
+    type Happening: Send + 'static;
+    /// What it asks of its surroundings besides sending messages.
+    type Effect: Send + 'static;
+
+    /// A message came. What cannot be understood is answered with an effect that says so, never with a panic.
+    fn receive(&mut self, at: Moment, from: PeerId, payload: &[u8]) -> Vec<Output<Self::Effect>>;
+
+    /// Something else happened.
+    fn witness(&mut self, at: Moment, happening: Self::Happening) -> Vec<Output<Self::Effect>>;
+
+    /// A happening as bytes, for the journal.
+    fn write(happening: &Self::Happening) -> Result<Vec<u8>, Error>;
+
+    /// The happening in these bytes; `None` if there is none in them.
+    fn read(bytes: &[u8]) -> Option<Self::Happening>;
+
+    /// The whole state as bytes, for a snapshot.
+    fn save(&self) -> Result<Vec<u8>, Error>;
+
+    /// Takes a saved state back; `None` if the bytes hold none.
+    fn restore(self, bytes: &[u8]) -> Option<Self>;
+}
+
+/// What a machine answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Output<E> {
+    /// Say this to a peer: once and in order, however long it takes.
+    Send(PeerId, Vec<u8>),
+    /// A peer is found there.
+    Introduce(PeerId, SocketAddr),
+    /// A peer is heard no more.
+    Revoke(PeerId),
+    /// Something for the surroundings.
+    Effect(E),
+}
+
+/// Whoever carries out a machine's effects. None of these may wait.
+pub trait Surroundings<M: Machine>: Send + Sync + 'static {
+    /// An engine has come to life with this machine, for the first time or again. What the machine is still waiting for
+    /// must be set going now; whatever happens is told to `engine`.
+    fn begin(&self, machine: &M, address: SocketAddr, engine: ActorRef<Message<M>>);
+
+    /// Does what a machine asked for, after it was made durable.
+    fn carry_out(&self, effect: M::Effect);
+
+    /// A connection stands, or not any more.
+    fn notice(&self, connection: Event);
+}
+
+/// Called with everything a step answered, once that is durable.
+pub type Reply<M> = Box<dyn FnOnce(&[Output<<M as Machine>::Effect>]) + Send>;
+
+/// What an engine can be told.
+pub enum Message<M: Machine> {
+    /// Something happened.
+    Happened(M::Happening, Option<Reply<M>>),
+    /// Something happened on a link.
+    Link(Event),
+    /// Make durable what was appended, and let the answers out.
+    Commit,
+    /// Let someone look at the machine between two steps; what is seen is durable.
+    Look(Box<dyn FnOnce(&M) + Send>),
+    /// Show another certificate from now on.
+    Renew(Arc<Identity>),
+    /// Drop a connection as the network might; for drills.
+    HangUp(PeerId),
+    /// Say farewell and stop.
+    Close(oneshot::Sender<()>),
+}
+
+/// What an engine begins with.
+pub struct Opening<M: Machine> {
+    /// Where the journal is.
+    pub data: Arc<DataDirectory>,
+    /// Who we are.
+    pub identity: Arc<Identity>,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Of this data directory.
+    pub incarnation: Incarnation,
+    /// Peers to stay connected with, and where they are.
+    pub held: Vec<(PeerId, SocketAddr)>,
+    /// Where newcomers apply; only the manager has one.
+    pub desk: Option<mpsc::Sender<Application>>,
+    /// How patient links are.
+    pub links: link::Settings,
+    /// The machine before its first input.
+    pub machine: M,
+    /// Who carries out its effects.
+    pub surroundings: Arc<dyn Surroundings<M>>,
+}
+
+impl<M: Machine> Clone for Opening<M> {
+    fn clone(&self) -> Self {
+        Self {
+            data: Arc::clone(&self.data),
+            identity: Arc::clone(&self.identity),
+            listen: self.listen,
+            incarnation: self.incarnation,
+            held: self.held.clone(),
+            desk: self.desk.clone(),
+            links: self.links.clone(),
+            machine: self.machine.clone(),
+            surroundings: Arc::clone(&self.surroundings),
+        }
+    }
+}
+
+/// The actor; its state is [`Running`].
+pub(super) struct Engine<M>(std::marker::PhantomData<fn() -> M>);
+
+/// An engine at work.
+pub(super) struct Running<M: Machine> {
+    machine: M,
+    journal: Journal,
+    links: Links,
+    correspondence: Correspondence,
+    surroundings: Arc<dyn Surroundings<M>>,
+    /// The answers of steps that are not durable yet, with whoever waits for them.
+    held_back: Vec<(Vec<Output<M::Effect>>, Option<Reply<M>>)>,
+    /// The last message of each peer that is not acknowledged, because it is not durable yet.
+    acknowledgements: BTreeMap<PeerId, MessageNumber>,
+    /// Messages that a peer's outbox has no room for.
+    overflow: BTreeMap<PeerId, VecDeque<Vec<u8>>>,
+    /// Whether something waits for a commit.
+    is_indebted: bool,
+    /// Whether a `Commit` is in the inbox.
+    commit_awaits: bool,
+    records_since_snapshot: u64,
+}
+
+impl<M: Machine> Actor for Engine<M> {
+    type Msg = Message<M>;
+    type State = Running<M>;
+    type Arguments = Opening<M>;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<Message<M>>,
+        opening: Opening<M>,
+    ) -> Result<Running<M>, ActorProcessingErr> {
+        Ok(Running::begin(&myself, opening).await?)
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Message<M>>,
+        message: Message<M>,
+        running: &mut Running<M>,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            Message::Happened(happening, reply) => running.witness(happening, reply)?,
+            Message::Link(event) => running.hear(event)?,
+            Message::Commit => {
+                running.commit_awaits = false;
+                running.commit().await?;
+            }
+            Message::Look(look) => {
+                running.commit().await?;
+                look(&running.machine);
+            }
+            Message::Renew(identity) => running.links.renew(&identity).await?,
+            Message::HangUp(peer) => running.links.hang_up(peer).await?,
+            Message::Close(done) => {
+                running.commit().await?;
+                running.links.farewell().await;
+                myself.stop(None);
+                // Whoever asked may have gone; the engine stops all the same.
+                let _ = done.send(());
+            }
+        }
+        if running.is_indebted && !running.commit_awaits {
+            // It queues behind everything that is in the inbox already, so one sync serves all of that.
+            running.commit_awaits = true;
+            myself.cast(Message::Commit)?;
+        }
+        Ok(())
+    }
+}
+
+impl<M: Machine> Running<M> {
+    async fn begin(myself: &ActorRef<Message<M>>, opening: Opening<M>) -> Result<Self, Error> {
+        let (journal, found) = Journal::open(&opening.data, journal::Settings::default())?;
+        if let Some(cut) = &found.cut {
+            tracing::warn!(position = %cut.position, bytes = cut.bytes, "journal: cut a tail that was torn by a crash");
+        }
+        let Past { machine, correspondence } = recover(opening.machine, &found, journal.directory())?;
+        let give_up = Instant::now() + SOCKET_PATIENCE;
+        let (links, events) = loop {
+            let links = link::Opening {
+                listen: opening.listen,
+                incarnation: opening.incarnation,
+                links: correspondence.link_states(),
+                revoked: correspondence.revoked().clone(),
+                desk: opening.desk.clone(),
+                settings: opening.links.clone(),
+            };
+            match Links::open(&opening.identity, links) {
+                Err(Error::Listen { source, .. }) if source.kind() == AddrInUse && Instant::now() < give_up => {
+                    // An engine that failed leaves its socket to its last connections for a moment.
+                    tokio::time::sleep(SOCKET_PAUSE).await;
+                }
+                opened => break opened?,
+            }
+        };
+        for (peer, address) in &opening.held {
+            links.introduce(*peer, Contact { address: Some(*address), held: true }).await?;
+        }
+        for (peer, address) in correspondence.contacts() {
+            links.introduce(*peer, Contact { address: Some(*address), held: false }).await?;
+        }
+        opening.surroundings.begin(&machine, links.address(), myself.clone());
+        tokio::spawn(pass_on(events, myself.clone()));
+        Ok(Self {
+            machine,
+            journal,
+            links,
+            correspondence,
+            surroundings: opening.surroundings,
+            held_back: Vec::new(),
+            acknowledgements: BTreeMap::new(),
+            overflow: BTreeMap::new(),
+            is_indebted: false,
+            commit_awaits: false,
+            records_since_snapshot: found.records.len() as u64,
+        })
+    }
+
+    /// Something happened that is no message.
+    fn witness(&mut self, happening: M::Happening, reply: Option<Reply<M>>) -> Result<(), Error> {
+        let at = Moment::now();
+        self.append(&Entry::Happened { at, what: M::write(&happening)? })?;
+        self.step(|machine| machine.witness(at, happening), reply)
+    }
+
+    fn hear(&mut self, event: Event) -> Result<(), Error> {
+        match event {
+            Event::Received { peer, number, payload } => {
+                let at = Moment::now();
+                let entry = Entry::Received { at, from: peer, number, payload };
+                self.append(&entry)?;
+                self.correspondence.received(peer, number);
+                self.acknowledgements.insert(peer, number);
+                let Entry::Received { payload, .. } = entry else { unreachable!("it was made two lines above") };
+                self.step(|machine| machine.receive(at, peer, &payload), None)
+            }
+            Event::Acknowledged { peer, through } => {
+                // Nothing depends on when this is durable: what is sent once too often is dropped by its receiver.
+                self.append(&Entry::Acknowledged { by: peer, through })?;
+                self.correspondence.acknowledged(peer, through);
+                self.is_indebted |= self.overflow.contains_key(&peer);
+                Ok(())
+            }
+            Event::Up { peer, incarnation } => {
+                if self.correspondence.met(peer, incarnation) {
+                    self.append(&Entry::Met { peer, incarnation })?;
+                    self.is_indebted = true;
+                }
+                self.surroundings.notice(event);
+                Ok(())
+            }
+            Event::Down { .. } | Event::Refused { .. } => {
+                self.surroundings.notice(event);
+                Ok(())
+            }
+        }
+    }
+
+    fn append(&mut self, entry: &Entry) -> Result<(), Error> {
+        self.records_since_snapshot += 1;
+        self.journal.append(&entry.encode()).map(drop)
+    }
+
+    /// Lets the machine answer. If it panics, what made it panic is made durable first, so that it can be studied.
+    fn step(
+        &mut self,
+        answer: impl FnOnce(&mut M) -> Vec<Output<M::Effect>>,
+        reply: Option<Reply<M>>,
+    ) -> Result<(), Error> {
+        let outputs = match catch_unwind(AssertUnwindSafe(|| answer(&mut self.machine))) {
+            Ok(outputs) => outputs,
+            Err(panic) => {
+                self.journal.commit()?;
+                resume_unwind(panic)
+            }
+        };
+        for output in &outputs {
+            self.correspondence.record(output);
+        }
+        self.held_back.push((outputs, reply));
+        self.is_indebted = true;
+        Ok(())
+    }
+
+    /// Makes everything durable with one sync; only then the answers leave.
+    async fn commit(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.is_indebted) {
+            return Ok(());
+        }
+        tokio::task::block_in_place(|| self.journal.commit())?;
+        for (peer, through) in std::mem::take(&mut self.acknowledgements) {
+            self.links.applied(peer, through).await?;
+        }
+        for peer in self.overflow.keys().copied().collect::<Vec<_>>() {
+            self.send_waiting(peer).await?;
+        }
+        for (outputs, reply) in std::mem::take(&mut self.held_back) {
+            if let Some(reply) = reply {
+                reply(&outputs);
+            }
+            for output in outputs {
+                self.let_out(output).await?;
+            }
+        }
+        if self.records_since_snapshot >= RECORDS_PER_SNAPSHOT {
+            let state = recovery::save(&self.machine, &self.correspondence)?;
+            tokio::task::block_in_place(|| self.journal.snapshot(&state))?;
+            self.records_since_snapshot = 0;
+        }
+        Ok(())
+    }
+
+    async fn let_out(&mut self, output: Output<M::Effect>) -> Result<(), Error> {
+        match output {
+            Output::Send(peer, payload) => {
+                self.overflow.entry(peer).or_default().push_back(payload);
+                self.send_waiting(peer).await
+            }
+            Output::Introduce(peer, address) => {
+                self.links.introduce(peer, Contact { address: Some(address), held: false }).await
+            }
+            Output::Revoke(peer) => {
+                self.overflow.remove(&peer);
+                self.links.revoke(peer).await
+            }
+            Output::Effect(effect) => {
+                self.surroundings.carry_out(effect);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends as much of what waits for a peer as its outbox takes; the rest goes when the peer has acknowledged some.
+    async fn send_waiting(&mut self, peer: PeerId) -> Result<(), Error> {
+        let Some(waiting) = self.overflow.get_mut(&peer) else { return Ok(()) };
+        while let Some(payload) = waiting.front() {
+            match self.links.send(peer, payload.clone()).await {
+                Ok(_) | Err(Error::Revoked { .. }) => drop(waiting.pop_front()),
+                Err(Error::OutboxFull { .. }) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        self.overflow.remove(&peer);
+        Ok(())
+    }
+}
+
+/// Brings what happens on the links into the inbox. The windows of the links bound how much that can be.
+async fn pass_on<M: Machine>(mut events: mpsc::Receiver<Event>, engine: ActorRef<Message<M>>) {
+    while let Some(event) = events.recv().await {
+        if engine.cast(Message::Link(event)).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! From what a journal holds back to the machine as it was: the snapshot, then every record after it, stepped again.
+
+use std::path::Path;
+
+use super::correspondence::Correspondence;
+use super::{Entry, Machine, Moment, Output};
+use crate::error::Error;
+use crate::journal::{self, Record, RecordNumber, Recovery};
+
+/// A machine and its links at the end of a journal.
+#[derive(Debug)]
+pub struct Past<M> {
+    /// The machine.
+    pub machine: M,
+    pub(super) correspondence: Correspondence,
+}
+
+/// One step of a machine's past.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step<E> {
+    /// Where it is in the journal.
+    pub record: RecordNumber,
+    /// What came in.
+    pub entry: Entry,
+    /// What the machine answered.
+    pub outputs: Vec<Output<E>>,
+}
+
+/// Goes on from what a journal holds. `machine` is as before its first input; `directory` is named when something is wrong.
+pub fn recover<M: Machine>(machine: M, found: &Recovery, directory: &Path) -> Result<Past<M>, Error> {
+    let unreadable = |record: RecordNumber| Error::UnreadableRecord { directory: directory.to_owned(), record };
+    let mut past = Past { machine, correspondence: Correspondence::default() };
+    if let Some(snapshot) = &found.snapshot {
+        let mut bytes = snapshot.state.as_slice();
+        past.correspondence = Correspondence::read(&mut bytes).ok_or_else(|| unreadable(snapshot.number))?;
+        past.machine = past.machine.restore(bytes).ok_or_else(|| unreadable(snapshot.number))?;
+    }
+    for record in &found.records {
+        past.step(record).ok_or_else(|| unreadable(record.number))?;
+    }
+    Ok(past)
+}
+
+/// Tells the whole past of a machine again, step by step, from the first record of its journal; changes nothing there.
+///
+/// A journal whose beginning was let go after a snapshot is refused.
+pub fn retell<M: Machine>(machine: M, directory: &Path) -> Result<Vec<Step<M::Effect>>, Error> {
+    let unreadable = |record: RecordNumber| Error::UnreadableRecord { directory: directory.to_owned(), record };
+    let mut past = Past { machine, correspondence: Correspondence::default() };
+    let mut steps = Vec::new();
+    for record in journal::history(directory)? {
+        if steps.is_empty() && record.number != RecordNumber(1) {
+            return Err(Error::PastLetGo { directory: directory.to_owned(), record: record.number });
+        }
+        let (entry, outputs) = past.step(&record).ok_or_else(|| unreadable(record.number))?;
+        steps.push(Step { record: record.number, entry, outputs });
+    }
+    Ok(steps)
+}
+
+/// Everything that [`recover`] needs to go on from here.
+pub(super) fn save<M: Machine>(machine: &M, correspondence: &Correspondence) -> Result<Vec<u8>, Error> {
+    let mut bytes = correspondence.write();
+    bytes.extend(machine.save()?);
+    Ok(bytes)
+}
+
+impl<M: Machine> Past<M> {
+    fn step(&mut self, record: &Record) -> Option<(Entry, Vec<Output<M::Effect>>)> {
+        let entry = Entry::decode(&record.bytes)?;
+        let outputs = match &entry {
+            Entry::Received { at, from, number, payload } => {
+                self.correspondence.received(*from, *number);
+                self.machine.receive(*at, *from, payload)
+            }
+            Entry::Happened { at, what } => self.witness(*at, what)?,
+            Entry::Acknowledged { by, through } => {
+                self.correspondence.acknowledged(*by, *through);
+                Vec::new()
+            }
+            Entry::Met { peer, incarnation } => {
+                self.correspondence.met(*peer, *incarnation);
+                Vec::new()
+            }
+        };
+        for output in &outputs {
+            self.correspondence.record(output);
+        }
+        Some((entry, outputs))
+    }
+
+    fn witness(&mut self, at: Moment, what: &[u8]) -> Option<Vec<Output<M::Effect>>> {
+        Some(self.machine.witness(at, M::read(what)?))
+    }
+}
