@@ -6,6 +6,7 @@
 //! This crate does no I/O and knows no network. Read next: [`world`], then [`property`], then [`explore`].
 
 pub mod action;
+pub mod audit;
 pub mod chart;
 pub mod choices;
 pub mod explore;

@@ -1,0 +1,201 @@
+//! Audit: the journals of a real run, put through the very properties that the explorer checks.
+//!
+//! Each machine's journal tells what it was told and, stepped again, what it said. What no journal tells is how the steps
+//! of different machines lay to each other in time; so the audit puts them in *an* order in which nothing is heard before
+//! it was said, by the machines' clocks where these agree with that. Every such order is one that could have been seen
+//! from outside, and the properties must hold in all of them.
+//!
+//! Besides the properties it checks that the journals agree: what one machine received is, byte for byte, what the other
+//! machine's past says it sent.
+
+use crate::{
+    action::Action,
+    inspector::{Inspector, Pace},
+    property::{self, Breach},
+    surroundings::Faults,
+    world::{Event, Input, Output, Place, World},
+};
+use protocol::{
+    HostOutcome, VmId, agent,
+    manager::{self, CloudOutcome, News},
+};
+use std::collections::BTreeMap;
+
+/// What is received is what was sent.
+pub const AGREEMENT: &str = "what one machine received is what another's past says it sent";
+
+/// One step of a machine, as its journal tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lived {
+    /// When, by that machine's clock, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What the protocol's machine was told; nothing, if it was only for the program around it.
+    pub input: Option<Input>,
+    /// The message that brought it: from whom, its number, its bytes.
+    pub heard: Option<(Place, u64, Vec<u8>)>,
+    /// The messages that were then sent: to whom, their numbers, their bytes.
+    pub said: Vec<(Place, u64, Vec<u8>)>,
+}
+
+/// The past of one machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// Which machine: the manager, or the agent of a VM.
+    pub place: Place,
+    /// Its steps.
+    pub steps: Vec<Lived>,
+}
+
+/// What an audit found.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    /// Everything that happened, in an order that could have been seen, with its time.
+    pub events: Vec<(u64, Event)>,
+    /// The first property that did not hold, and after how many events.
+    pub breach: Option<(usize, Breach)>,
+    /// Machines that were spoken of and whose journals were not given.
+    pub missing: Vec<VmId>,
+    /// Whether nothing was going on at the end, so that the end could be compared with the prediction.
+    pub at_rest: bool,
+}
+
+/// Looks at the pasts of the machines of one run.
+pub fn audit(pasts: &[Past]) -> Audit {
+    let mut court = Court::new(pasts);
+    while court.breach.is_none() && court.hear_next() {}
+    court.close()
+}
+
+struct Court<'a> {
+    pasts: &'a [Past],
+    /// How many steps of each past have been heard.
+    heard: Vec<usize>,
+    /// Messages that were said and not yet heard, by sender, receiver and number.
+    on_the_way: BTreeMap<(Place, Place, u64), &'a [u8]>,
+    world: World,
+    inspector: Inspector,
+    events: Vec<(u64, Event)>,
+    breach: Option<(usize, Breach)>,
+}
+
+impl<'a> Court<'a> {
+    fn new(pasts: &'a [Past]) -> Self {
+        // In a real run anything may have failed or died, so nothing is said about who may be stopped.
+        let faults = Faults { failures: 1, deaths: 1, losses: 1, ..Faults::default() };
+        Self {
+            pasts,
+            heard: vec![0; pasts.len()],
+            on_the_way: BTreeMap::new(),
+            world: World::new([].into(), Faults::default()),
+            inspector: Inspector::new(&[], faults, Pace::EveryStep),
+            events: Vec::new(),
+            breach: None,
+        }
+    }
+
+    fn next_of(&self, past: usize) -> Option<&'a Lived> {
+        self.pasts[past].steps.get(self.heard[past])
+    }
+
+    fn is_given(&self, place: Place) -> bool {
+        self.pasts.iter().any(|past| past.place == place)
+    }
+
+    /// Whether what a step heard has been said by then.
+    fn is_ready(&self, past: usize, step: &Lived) -> bool {
+        step.heard.as_ref().is_none_or(|(from, number, _)| {
+            !self.is_given(*from) || self.on_the_way.contains_key(&(*from, self.pasts[past].place, *number))
+        })
+    }
+
+    /// Hears the earliest step that can be heard; says whether there was one.
+    fn hear_next(&mut self) -> bool {
+        let waiting = (0..self.pasts.len()).filter_map(|past| Some((past, self.next_of(past)?)));
+        let ready = waiting.clone().filter(|(past, step)| self.is_ready(*past, step));
+        let Some((past, step)) = ready.min_by_key(|(past, step)| (step.at_ms, self.pasts[*past].place)) else {
+            if let Some((past, step)) = waiting.min_by_key(|(_, step)| step.at_ms)
+                && let Some((from, number, _)) = &step.heard
+            {
+                let to = self.pasts[past].place;
+                self.breach(AGREEMENT, format!("{to:?} received message {number} of {from:?}, which never sent it"));
+            }
+            return false;
+        };
+        self.heard[past] += 1;
+        let place = self.pasts[past].place;
+        if let Some((from, number, bytes)) = &step.heard
+            && let Some(said) = self.on_the_way.remove(&(*from, place, *number))
+            && said != bytes
+        {
+            self.breach(AGREEMENT, format!("{place:?} received message {number} of {from:?} otherwise than it was sent"));
+            return false;
+        }
+        for (to, number, bytes) in &step.said {
+            self.on_the_way.insert((place, *to, *number), bytes);
+        }
+        if let Some(input) = &step.input {
+            self.relive(step.at_ms, place, input);
+        }
+        true
+    }
+
+    fn relive(&mut self, at_ms: u64, place: Place, input: &Input) {
+        let Some(action) = action_of(place, input) else {
+            self.world.relive(place, input.clone());
+            return;
+        };
+        let outputs = self.world.relive(place, input.clone());
+        let event = Event { action, input: Some((place, input.clone())), outputs };
+        let found = self.inspector.look(&self.world, &event);
+        self.events.push((at_ms, event));
+        if let Some(found) = found {
+            self.breach = Some((self.events.len(), found));
+        }
+    }
+
+    fn breach(&mut self, property: &'static str, detail: String) {
+        self.breach = Some((self.events.len(), Breach { property, detail }));
+    }
+
+    fn close(mut self) -> Audit {
+        let book = self.world.manager().book();
+        let vms = book.vms().filter_map(|vm| vm.id);
+        let missing: Vec<VmId> = vms.filter(|vm| !self.is_given(Place::Agent(*vm))).collect();
+        let at_rest = missing.is_empty() && self.world.manager().changes().next().is_none();
+        if at_rest && self.breach.is_none() {
+            self.breach = property::at_end(&self.world).map(|found| (self.events.len(), found));
+        }
+        Audit { events: self.events, breach: self.breach, missing, at_rest }
+    }
+}
+
+/// The action that brings about such an input in the explorer's world; nothing for what has no counterpart there.
+fn action_of(place: Place, input: &Input) -> Option<Action> {
+    Some(match (place, input) {
+        (_, Input::Manager(manager::Input::FromOperator(_))) => Action::Ask,
+        (_, Input::Manager(manager::Input::FromAgent(vm, _))) => Action::Report(*vm),
+        (_, Input::Manager(manager::Input::FromCloud(CloudOutcome::Created(vm) | CloudOutcome::Destroyed(vm)))) => {
+            Action::Cloud(*vm)
+        }
+        (_, Input::Manager(manager::Input::FromCloud(CloudOutcome::Lost(vm)))) => Action::Declare(*vm),
+        (_, Input::Manager(manager::Input::FromCloud(_))) => return None,
+        (_, Input::Manager(manager::Input::AlarmRang(alarm))) => Action::RingManager(*alarm),
+        (Place::Agent(vm), Input::Agent(input)) => match input {
+            agent::Input::FromManager(_) => Action::Order(vm),
+            agent::Input::FromPeer(from, _) => Action::Notice(*from, vm),
+            agent::Input::FromHost(HostOutcome::Done { component, .. }) => Action::Finish(vm, *component),
+            agent::Input::FromHost(HostOutcome::Failed { component, .. }) => Action::Fail(vm, *component),
+            agent::Input::FromHost(HostOutcome::Died { component, .. }) => Action::Die(vm, *component),
+            agent::Input::AlarmRang(alarm) => Action::Ring(vm, *alarm),
+        },
+        (_, Input::Agent(_)) => return None,
+    })
+}
+
+/// The VMs that are gone for ever after these outputs.
+pub(crate) fn gone(outputs: &[Output]) -> impl Iterator<Item = VmId> {
+    outputs.iter().filter_map(|output| match output {
+        Output::Manager(manager::Output::ToOperator(News::VmLost(vm) | News::VmDestroyed(vm))) => Some(*vm),
+        Output::Manager(_) | Output::Agent(_) => None,
+    })
+}
