@@ -28,6 +28,21 @@ pub(crate) enum Failure {
     /// A problem has no plan, because it cannot be read or asks for what nobody can mean.
     #[error("{}", .0.display())]
     Optimize(PathBuf, #[source] OptimizeError),
+    /// The agent could not begin.
+    #[error(transparent)]
+    Agent(#[from] vm_agent::program::AgentError),
+    /// The manager could not begin.
+    #[error(transparent)]
+    Manager(#[from] cloud_manager::program::ManagerError),
+    /// Something in the hallway: a journal, a link, an identity.
+    #[error(transparent)]
+    Runtime(#[from] runtime::Error),
+    /// The operator's access file.
+    #[error(transparent)]
+    Access(#[from] cloud_manager::access::AccessError),
+    /// The operating system does not give what a program needs.
+    #[error("{0}")]
+    System(&'static str, #[source] io::Error),
     /// The output could not be written.
     #[error("the output cannot be written")]
     Output(#[from] io::Error),

@@ -4,16 +4,19 @@
 //! the work, and shows what came of it. People's output goes to stdout, diagnostics to stderr; `--json` is for programs.
 //! Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 
+mod agent;
 mod completions;
 mod demo;
 mod explore;
 mod failure;
 mod faults;
 mod files;
+mod manager;
 mod optimize;
 mod progress;
 mod replay;
 mod screen;
+mod service;
 mod shrink;
 mod simulate;
 mod summary;
@@ -34,6 +37,8 @@ struct Holdfast {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Arguments),
+    Manager(manager::Arguments),
+    Agent(agent::Arguments),
     Explore(explore::Arguments),
     Simulate(simulate::Arguments),
     Replay(replay::Arguments),
@@ -55,6 +60,8 @@ enum Ending {
 fn main() -> ExitCode {
     let ending = match Holdfast::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Manager(arguments) => manager::run(&arguments),
+        Command::Agent(arguments) => agent::run(&arguments),
         Command::Explore(arguments) => explore::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),

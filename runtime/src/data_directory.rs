@@ -83,7 +83,7 @@ fn create_private(path: &Path) -> Result<(), Error> {
 }
 
 /// Puts a file in place whole, readable by its owner only: the old one stands until the new one is durable.
-pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_aside(path, |file| file.write_all(bytes)).map(drop)
 }
 

@@ -58,6 +58,13 @@ pub struct VmEntry {
     pub(super) suspicions: u32,
 }
 
+impl VmEntry {
+    /// Whether it is removed and on its way out.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving
+    }
+}
+
 /// How one import of a component in the book stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ImportEntry {
@@ -75,7 +82,7 @@ pub struct ImportEntry {
 
 impl ImportEntry {
     /// The number it needs, or will need once that many are held.
-    pub(super) fn wanted(&self) -> u32 {
+    pub fn wanted(&self) -> u32 {
         self.raise.map_or(self.need.number(), |(number, _)| number)
     }
 }
@@ -109,6 +116,11 @@ impl ComponentEntry {
     /// Whether it is removed and on its way out.
     pub fn is_leaving(&self) -> bool {
         self.leaving
+    }
+
+    /// How each of its imports stands.
+    pub fn imports(&self) -> &BTreeMap<Name, ImportEntry> {
+        &self.imports
     }
 
     /// Whether it is posted and not removed: then its values are there for others.
@@ -154,6 +166,23 @@ pub struct BindingEntry {
     pub(super) counted: bool,
     /// Whether its client's agent last said that it does.
     pub(super) held: bool,
+}
+
+impl BindingEntry {
+    /// Whether its client's agent last said that it may use it.
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// Whether it is removed and on its way out.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving
+    }
+
+    /// What the client's import needs.
+    pub fn need(&self) -> Need {
+        self.need
+    }
 }
 
 /// Everything the manager keeps track of.
@@ -223,6 +252,21 @@ impl Book {
         &self.vms[&component.vm]
     }
 
+    /// What a component borrows.
+    pub fn borrowed(&self, component: &ComponentEntry) -> impl Iterator<Item = &BindingEntry> {
+        component.borrows().map(|entry| &self.bindings[&entry])
+    }
+
+    /// What a component lends.
+    pub fn lent(&self, component: &ComponentEntry) -> impl Iterator<Item = &BindingEntry> {
+        component.lends.iter().map(|entry| &self.bindings[entry])
+    }
+
+    /// The component that lends.
+    pub fn provider_of(&self, binding: &BindingEntry) -> &ComponentEntry {
+        &self.components[&binding.provider]
+    }
+
     /// The component with that number.
     pub fn component_by_id(&self, id: ComponentId) -> Option<&ComponentEntry> {
         self.component_ids.get(&id).map(|entry| &self.components[entry])
@@ -238,7 +282,8 @@ impl Book {
         self.binding_ids.get(&id).map(|entry| self.wire(&self.bindings[entry]))
     }
 
-    pub(super) fn wire(&self, binding: &BindingEntry) -> Wire {
+    /// A binding as people see it.
+    pub fn wire(&self, binding: &BindingEntry) -> Wire {
         Wire {
             client: self.components[&binding.client].name.clone(),
             import: binding.import.clone(),

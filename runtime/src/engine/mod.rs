@@ -177,6 +177,9 @@ impl<M: Machine> Clone for Opening<M> {
     }
 }
 
+/// What one step answered, and who waits for it.
+type Answer<M> = (Vec<Output<<M as Machine>::Effect>>, Option<Reply<M>>);
+
 /// The actor; its state is [`Running`].
 pub(super) struct Engine<M>(std::marker::PhantomData<fn() -> M>);
 
@@ -188,7 +191,7 @@ pub(super) struct Running<M: Machine> {
     correspondence: Correspondence,
     surroundings: Arc<dyn Surroundings<M>>,
     /// The answers of steps that are not durable yet, with whoever waits for them.
-    held_back: Vec<(Vec<Output<M::Effect>>, Option<Reply<M>>)>,
+    held_back: Vec<Answer<M>>,
     /// The last message of each peer that is not acknowledged, because it is not durable yet.
     acknowledgements: BTreeMap<PeerId, MessageNumber>,
     /// Messages that a peer's outbox has no room for.

@@ -1,0 +1,79 @@
+//! `holdfast manager run`: the cloud manager, until someone says stop.
+
+use crate::Ending;
+use crate::failure::Failure;
+use crate::service;
+use clap::{Args, Subcommand};
+use cloud_manager::program::{self, Settings};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The cloud manager.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Run(RunArguments),
+}
+
+/// Runs the manager in the foreground: it keeps everything in its data directory and comes back from there.
+///
+/// It writes an access file for the operator of this machine into its data directory; with --publish also into the usual
+/// place, where `holdfast status` and the other commands look for it.
+#[derive(Args)]
+#[command(after_help = "Example: holdfast manager run --data /var/lib/holdfast/manager --publish")]
+struct RunArguments {
+    /// Where it keeps everything; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Where agents find it; port 0 takes a free one and remembers it
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7400")]
+    listen: SocketAddr,
+    /// Where operators find it
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7401")]
+    api: SocketAddr,
+    /// Declare a VM lost that was silent for so many seconds (default: only a person declares it)
+    #[arg(long, value_name = "SECONDS")]
+    lost_after: Option<u64>,
+    /// Also put the access file where the other commands look for it
+    #[arg(long)]
+    publish: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    let Command::Run(arguments) = &arguments.command;
+    service::run(async {
+        let program = std::env::current_exe().map_err(|error| Failure::System("this program cannot be found", error))?;
+        let settings = Settings {
+            data: arguments.data.clone(),
+            listen: arguments.listen,
+            api: arguments.api,
+            program,
+            suspicion_ms_max: arguments.lost_after.map(|seconds| seconds.saturating_mul(1000)),
+        };
+        let mut running = program::start(settings).await?;
+        if arguments.publish {
+            let place = cloud_manager::access::Access::usual_place()?;
+            running.access.write(&place)?;
+        }
+        println!("agents     {}", running.address);
+        println!("operators  {}", running.access.url);
+        println!("access     {}", running.access_file.display());
+        tokio::select! {
+            halted = running.halted() => match halted {
+                Some(error) => Err(error.into()),
+                None => Ok(Ending::Done),
+            },
+            () = service::asked_to_stop() => {
+                // Whoever does not take its leave in time is left alone: the journal has everything.
+                let _ = tokio::time::timeout(Duration::from_secs(5), running.close()).await;
+                Ok(Ending::Done)
+            }
+        }
+    })
+}

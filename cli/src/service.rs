@@ -1,0 +1,33 @@
+//! What the two long-running commands share: a runtime, a log on stderr, and the wish to stop.
+
+use crate::Ending;
+use crate::failure::Failure;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// How much is logged unless `HOLDFAST_LOG` says otherwise: a quiet hour is a quiet log.
+const LOGGED: &str = "info";
+/// Threads that step machines and carry messages; one may wait for the disk.
+const WORKERS: usize = 2;
+
+/// Runs a program to its end.
+pub(crate) fn run(program: impl Future<Output = Result<Ending, Failure>>) -> Result<Ending, Failure> {
+    let filter = EnvFilter::try_from_env("HOLDFAST_LOG").unwrap_or_else(|_| EnvFilter::new(LOGGED));
+    // A second log in one process is no reason not to run.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build();
+    runtime.map_err(|error| Failure::System("no threads can be started", error))?.block_on(program)
+}
+
+/// Waits for `SIGTERM` or `SIGINT`.
+pub(crate) async fn asked_to_stop() {
+    let (terminate, interrupt) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    let (Ok(mut terminate), Ok(mut interrupt)) = (terminate, interrupt) else {
+        // Without signals nobody can ask.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}

@@ -1,0 +1,130 @@
+//! Requests: the routes that change something.
+
+use super::{
+    Api, TokensError, forecast, now_ms,
+    problem::{Problem, json},
+    reading::{Asked, Document, Named, Part},
+};
+use crate::document::{Accepted, JoinToken, NewChange, NewJoinToken, NewToken, OperatorToken};
+use axum::{
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use protocol::{
+    Name,
+    manager::{News, Request},
+};
+use runtime::VmName;
+use serde::Deserialize;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// How long an invitation is good if nothing is said, and at most.
+const GOOD_FOR_S: u64 = 3_600;
+const GOOD_FOR_S_MAX: u64 = 30 * 24 * 3_600;
+/// Characters in the name of a token.
+const TOKEN_NAME_MAX: usize = 128;
+
+impl Api {
+    async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<Response, Problem> {
+        // Read before asking, so that a stream of what comes after misses nothing.
+        let events_after = *self.desk.newest().borrow();
+        match self.desk.ask(request, clouds).await? {
+            News::Accepted(change) => Ok(json(StatusCode::ACCEPTED, &Accepted { change: change.0, events_after })),
+            News::Refused(refusals) => Err(refusals.into()),
+            other => {
+                tracing::error!(?other, "a request was answered with other news");
+                Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the manager gave no answer to the request"))
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ChangeQuery {
+    #[serde(default)]
+    dry_run: bool,
+}
+
+pub(super) async fn make(
+    State(api): State<Api>,
+    Asked(query): Asked<ChangeQuery>,
+    Document(change): Document<NewChange>,
+) -> Result<Response, Problem> {
+    let (change, clouds) = change.read().map_err(|problems| Problem::malformed("the change is malformed", problems))?;
+    if !query.dry_run {
+        return api.ask(Request::Make(change), clouds).await;
+    }
+    let copy = api.desk.look(protocol::CloudManager::clone).await?;
+    let predicted = tokio::task::spawn_blocking(move || forecast::predict(copy, change)).await;
+    let predicted = predicted.map_err(|error| {
+        tracing::error!(%error, "a prediction broke off");
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the prediction broke off")
+    })?;
+    Ok(json(StatusCode::OK, &predicted?))
+}
+
+pub(super) async fn retry(State(api): State<Api>, Named(component): Named) -> Result<Response, Problem> {
+    api.ask(Request::Retry(component), BTreeMap::new()).await
+}
+
+pub(super) async fn skip(State(api): State<Api>, Named(component): Named) -> Result<Response, Problem> {
+    api.ask(Request::Skip(component), BTreeMap::new()).await
+}
+
+pub(super) async fn lost(State(api): State<Api>, Named(vm): Named) -> Result<Response, Problem> {
+    api.ask(Request::DeclareLost(vm), BTreeMap::new()).await
+}
+
+pub(super) async fn invite(
+    State(api): State<Api>,
+    Document(wish): Document<NewJoinToken>,
+) -> Result<Response, Problem> {
+    let vm = wish.vm.as_deref().map(VmName::parse).transpose();
+    let vm = vm.map_err(|error| Problem::malformed("the VM's name is malformed", vec![error.to_string()]))?;
+    let good_for_s = wish.good_for_s.unwrap_or(GOOD_FOR_S);
+    if good_for_s == 0 || good_for_s > GOOD_FOR_S_MAX {
+        let error = format!("an invitation is good for 1 to {GOOD_FOR_S_MAX} seconds, not {good_for_s}");
+        return Err(Problem::malformed(error, Vec::new()));
+    }
+    let text = api.desk.invite(vm, good_for_s).await?;
+    let expires_at_ms = now_ms().saturating_add(good_for_s.saturating_mul(1_000));
+    Ok(json(StatusCode::CREATED, &JoinToken { text, expires_at_ms }))
+}
+
+pub(super) async fn create_token(
+    State(api): State<Api>,
+    Document(wish): Document<NewToken>,
+) -> Result<Response, Problem> {
+    if wish.name.chars().count() > TOKEN_NAME_MAX || wish.name.chars().any(char::is_control) {
+        let error = format!("the name of a token has at most {TOKEN_NAME_MAX} characters, and no control characters");
+        return Err(Problem::malformed(error, Vec::new()));
+    }
+    let made = with_tokens(&api, move |tokens| tokens.create(&wish.name, wish.role, now_ms())).await?;
+    let (text, token) = made;
+    Ok(json(StatusCode::CREATED, &OperatorToken { text, token }))
+}
+
+pub(super) async fn revoke_token(State(api): State<Api>, Part(id): Part) -> Result<Response, Problem> {
+    with_tokens(&api, move |tokens| tokens.revoke(&id)).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Changes the tokens where waiting for the disk keeps nobody else waiting.
+async fn with_tokens<T: Send + 'static>(
+    api: &Api,
+    change: impl FnOnce(&super::Tokens) -> Result<T, TokensError> + Send + 'static,
+) -> Result<T, Problem> {
+    let tokens = Arc::clone(&api.tokens);
+    let broke_off = || Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the tokens could not be changed");
+    let changed = tokio::task::spawn_blocking(move || change(&tokens)).await.map_err(|_| broke_off())?;
+    changed.map_err(|error| match &error {
+        TokensError::Unknown(_) => Problem::not_found(error.to_string()),
+        TokensError::TooMany | TokensError::LastAdmin(_) => Problem::new(StatusCode::CONFLICT, error.to_string()),
+        TokensError::Read(..) | TokensError::Damaged(..) | TokensError::Write(_) | TokensError::Random => {
+            tracing::error!(%error, "the tokens could not be changed");
+            broke_off()
+        }
+    })
+}

@@ -1,0 +1,151 @@
+//! What the events tell of each change and each component: when, how far, what failed.
+//!
+//! The book says how things are; when they became so, and what an operation wrote before it failed, only the events know.
+//! They are read once, in order, and folded into a few small maps; looking again reads only what is new.
+
+use crate::{
+    desk::{Desk, Event, Halted},
+    document::{ChangeRecord, PhaseRecord, event::phase_name},
+};
+use protocol::{ChangeId, ComponentId, ComponentState, manager::News};
+use std::collections::BTreeMap;
+
+/// How many changes are remembered; the oldest that are done fall away.
+const CHANGES_MAX: usize = 10_000;
+/// How many events are read at once.
+const PAGE: usize = 1_000;
+
+/// What is known from the events so far.
+#[derive(Debug, Default)]
+pub(super) struct Chronicle {
+    newest: u64,
+    changes: BTreeMap<u64, Told>,
+    components: BTreeMap<ComponentId, Life>,
+}
+
+/// What was told of a change, and between which events.
+#[derive(Debug, Default)]
+struct Told {
+    record: ChangeRecord,
+    first: u64,
+    last: u64,
+}
+
+#[derive(Debug, Default)]
+struct Life {
+    since_ms: u64,
+    failure: Option<String>,
+}
+
+impl Chronicle {
+    /// Reads what is new.
+    pub(super) async fn catch_up(&mut self, desk: &Desk) -> Result<(), Halted> {
+        loop {
+            let events = desk.events_after(self.newest, PAGE).await?;
+            if events.is_empty() {
+                return Ok(());
+            }
+            events.iter().for_each(|event| self.read(event));
+        }
+    }
+
+    /// The latest event read.
+    pub(super) fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// What is known of a change.
+    pub(super) fn change(&self, change: ChangeId) -> Option<&ChangeRecord> {
+        self.changes.get(&change.0).map(|told| &told.record)
+    }
+
+    /// The first and the last event of a change; 0 for the last if it is not done.
+    pub(super) fn span(&self, change: ChangeId) -> Option<(u64, u64)> {
+        self.changes.get(&change.0).map(|told| (told.first, told.last))
+    }
+
+    /// All changes, the newest first.
+    pub(super) fn changes(&self) -> impl Iterator<Item = &ChangeRecord> {
+        self.changes.values().rev().map(|told| &told.record)
+    }
+
+    /// Since when a component is as it is.
+    pub(super) fn since(&self, component: ComponentId) -> Option<u64> {
+        self.components.get(&component).map(|life| life.since_ms)
+    }
+
+    /// What the operation that failed last wrote at its end.
+    pub(super) fn failure(&self, component: ComponentId) -> Option<String> {
+        self.components.get(&component).and_then(|life| life.failure.clone())
+    }
+
+    fn read(&mut self, event: &Event) {
+        self.newest = event.number;
+        match &event.news {
+            News::Accepted(change) => {
+                let told = self.told(*change, event.number);
+                told.record.accepted_at_ms = Some(event.at_ms);
+                told.record.asked.clone_from(&event.about);
+            }
+            News::PhasePosted(change, phase) => {
+                let phase = phase_name(*phase).to_string();
+                let phases = &mut self.told(*change, event.number).record.phases;
+                phases.push(PhaseRecord { phase, posted_at_ms: Some(event.at_ms), done_at_ms: None });
+            }
+            News::PhaseDone(change, phase) => {
+                let phase = phase_name(*phase);
+                let phases = &mut self.told(*change, event.number).record.phases;
+                match phases.iter_mut().find(|it| it.phase == phase) {
+                    Some(found) => found.done_at_ms = Some(event.at_ms),
+                    // A lost VM is forgotten in a phase that was never posted.
+                    None => phases.push(PhaseRecord {
+                        phase: phase.into(),
+                        posted_at_ms: None,
+                        done_at_ms: Some(event.at_ms),
+                    }),
+                }
+            }
+            News::ChangeDone(change) => {
+                let told = self.told(*change, event.number);
+                told.record.done_at_ms = Some(event.at_ms);
+                told.last = event.number;
+                self.forget_the_oldest();
+            }
+            News::ComponentIs(component, condition) => {
+                let life = self.components.entry(*component).or_default();
+                life.since_ms = event.at_ms;
+                if !matches!(condition.state, ComponentState::Failed(_)) {
+                    life.failure = None;
+                }
+            }
+            News::OperationFailed(component, _, detail) => {
+                self.components.entry(*component).or_default().failure = Some(detail.to_string());
+            }
+            News::ComponentGone(component) => drop(self.components.remove(component)),
+            News::Refused(_)
+            | News::VmInstantiated(_)
+            | News::VmNotInstantiated(..)
+            | News::VmIs(..)
+            | News::VmSuspected(_)
+            | News::VmWell(_)
+            | News::VmLost(_)
+            | News::VmDestroyed(_) => {}
+        }
+    }
+
+    fn told(&mut self, change: ChangeId, number: u64) -> &mut Told {
+        self.changes.entry(change.0).or_insert_with(|| Told {
+            record: ChangeRecord { change: change.0, ..ChangeRecord::default() },
+            first: number,
+            last: 0,
+        })
+    }
+
+    fn forget_the_oldest(&mut self) {
+        while self.changes.len() > CHANGES_MAX {
+            let done = self.changes.iter().find(|(_, told)| told.last > 0).map(|(change, _)| *change);
+            let Some(oldest) = done else { return };
+            self.changes.remove(&oldest);
+        }
+    }
+}

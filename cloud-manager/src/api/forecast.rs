@@ -1,0 +1,131 @@
+//! What a change would lead to, if it were asked for now.
+//!
+//! The machine itself is asked: a copy of it takes the request, and whatever it refuses is refused here. Of an accepted
+//! change the copy's book holds all that will be, once everything accepted so far is done: what is there and not leaving.
+//! Among those, a component will be started when every strong import has enough providers that will be started, and every
+//! value import enough that will be there. Strong imports form no cycle, so this is looked at until nothing changes.
+
+use super::view;
+use crate::document::{Difference, Prediction};
+use protocol::{
+    Change, CloudManager, ComponentState, Name, Need, Refusal, Wish,
+    manager::{Book, ComponentEntry, Input, News, Output, Request},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lets a copy of the machine take the change; the machine itself is left alone.
+pub(super) fn predict(mut copy: CloudManager, change: Change) -> Result<Prediction, Vec<Refusal>> {
+    let before = standing(copy.book());
+    let may_stop = may_stop(copy.book(), &change);
+    let needs: BTreeMap<(Name, Name), u32> = change
+        .wishes
+        .iter()
+        .filter_map(|wish| match wish {
+            Wish::SetNeed { component, import, number } => Some(((component.clone(), import.clone()), *number)),
+            _ => None,
+        })
+        .collect();
+    let outputs = copy.step(Input::FromOperator(Request::Make(change)));
+    if let Some(Output::ToOperator(News::Refused(refusals))) = outputs.into_iter().next() {
+        return Err(refusals);
+    }
+    let book = copy.book();
+    let started = end(book, &needs);
+    let mut prediction = Prediction { may_stop, started: started.len(), ..Prediction::default() };
+    let staying: BTreeMap<&Name, &ComponentEntry> =
+        book.components().filter(|it| !it.is_leaving()).map(|it| (&it.name, it)).collect();
+    prediction.not_started = staying.len() - started.len();
+    let names: BTreeSet<&Name> = before.keys().chain(staying.keys().copied()).collect();
+    for name in names {
+        let now = before.get(name);
+        let then = staying.get(name).map(|it| (started.contains(name), book.vm_of(it).name.clone()));
+        if now == then.as_ref() {
+            continue;
+        }
+        let vm = then.as_ref().or(now).map(|(_, vm)| vm.to_string()).unwrap_or_default();
+        let lacks = staying.get(name).filter(|_| !started.contains(name));
+        prediction.differences.push(Difference {
+            component: name.to_string(),
+            vm,
+            now: in_words(now).into(),
+            then: in_words(then.as_ref()).into(),
+            because: lacks.map(|entry| view::missing(book, entry)).unwrap_or_default(),
+        });
+    }
+    Ok(prediction)
+}
+
+fn in_words(standing: Option<&(bool, Name)>) -> &'static str {
+    match standing {
+        None => "absent",
+        Some((true, _)) => "started",
+        Some((false, _)) => "not started",
+    }
+}
+
+/// Every component that is not leaving: whether it is started, and where it lives.
+fn standing(book: &Book) -> BTreeMap<Name, (bool, Name)> {
+    let standing = |it: &ComponentEntry| (is_started(it), book.vm_of(it).name.clone());
+    book.components().filter(|it| !it.is_leaving()).map(|it| (it.name.clone(), standing(it))).collect()
+}
+
+fn is_started(entry: &ComponentEntry) -> bool {
+    entry.condition.is_some_and(|condition| condition.state == ComponentState::Started)
+}
+
+/// The components that will be started in the end.
+fn end(book: &Book, needs: &BTreeMap<(Name, Name), u32>) -> BTreeSet<Name> {
+    let staying: Vec<&ComponentEntry> = book.components().filter(|it| !it.is_leaving()).collect();
+    let mut started = BTreeSet::new();
+    loop {
+        let before = started.len();
+        for entry in &staying {
+            let enough = entry.imports().iter().all(|(name, import)| {
+                let number = needs.get(&(entry.name.clone(), name.clone())).copied().unwrap_or(import.wanted());
+                let own = book.borrowed(entry).filter(|it| !it.is_leaving() && book.wire(it).import == *name);
+                let ready = match import.need {
+                    Need::Weak(_) => return true,
+                    Need::Value(_) => own.filter(|it| !book.provider_of(it).is_leaving()).count(),
+                    Need::Strong(_) => own.filter(|it| started.contains(&book.provider_of(it).name)).count(),
+                };
+                ready >= usize::try_from(number).unwrap_or(usize::MAX)
+            });
+            if enough {
+                started.insert(entry.name.clone());
+            }
+        }
+        if started.len() == before {
+            return started;
+        }
+    }
+}
+
+/// The components that run now and depend, over strong imports, on what is removed or restarted.
+fn may_stop(book: &Book, change: &Change) -> Vec<String> {
+    let mut open: Vec<&ComponentEntry> = Vec::new();
+    for wish in &change.wishes {
+        match wish {
+            Wish::RemoveComponent { component } | Wish::RestartComponent { component } => {
+                open.extend(book.component(component));
+            }
+            Wish::RemoveVm { vm } => open.extend(book.components().filter(|it| book.vm_of(it).name == *vm)),
+            Wish::RemoveBinding(wire) => {
+                let client = book.component(&wire.client);
+                let is_weak = |it: &&ComponentEntry| {
+                    it.imports().get(&wire.import).is_none_or(|import| matches!(import.need, Need::Weak(_)))
+                };
+                open.extend(client.filter(|it| !is_weak(it)));
+            }
+            Wish::AddVm { .. } | Wish::AddComponent { .. } | Wish::AddBinding(_) | Wish::SetNeed { .. } => {}
+        }
+    }
+    let mut found = BTreeSet::new();
+    while let Some(entry) = open.pop() {
+        if entry.is_leaving() || !found.insert(entry.name.clone()) {
+            continue;
+        }
+        let strong = book.lent(entry).filter(|it| it.need().is_strong() && !it.is_leaving());
+        open.extend(strong.filter_map(|it| book.component(&book.wire(it).client)));
+    }
+    found.iter().filter(|name| book.component(name).is_some_and(is_started)).map(Name::to_string).collect()
+}

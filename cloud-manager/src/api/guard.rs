@@ -1,0 +1,46 @@
+//! What every request passes: is there room, whose token is it, may its role do this, and how long may it take.
+
+use super::{Api, problem::Problem};
+use crate::document::Role;
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use tokio::time::timeout;
+
+/// Lets a request in if its token allows what the route asks for; no token is needed if the route asks for none.
+pub(super) async fn guard(State((api, role)): State<(Api, Option<Role>)>, request: Request, next: Next) -> Response {
+    match let_in(&api, role, request.headers()) {
+        Err(problem) => problem.into_response(),
+        Ok(()) => work(&api, request, next).await.unwrap_or_else(Problem::into_response),
+    }
+}
+
+fn let_in(api: &Api, role: Option<Role>, headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(role) = role else { return Ok(()) };
+    let unknown = |error: &str| Problem::new(StatusCode::UNAUTHORIZED, error);
+    let presented = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok());
+    let text = presented.and_then(|text| text.strip_prefix("Bearer "));
+    let text = text.ok_or_else(|| unknown("a token is needed (send the header Authorization: Bearer TOKEN)"))?;
+    let token = api.tokens.recognise(text.trim());
+    let token = token.ok_or_else(|| unknown("the token is not known here (it may have been revoked)"))?;
+    if token.role < role {
+        let error = format!("the token allows to {}, and this needs {role}", token.role);
+        return Err(Problem::new(StatusCode::FORBIDDEN, error));
+    }
+    Ok(())
+}
+
+async fn work(api: &Api, request: Request, next: Next) -> Result<Response, Problem> {
+    if *api.halting.borrow() {
+        return Err(crate::desk::Halted.into());
+    }
+    let busy = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once (try again in a moment)");
+    let _room = api.requests.try_acquire().map_err(busy)?;
+    timeout(api.settings.answer_patience, next.run(request)).await.map_err(|_| {
+        let error = "the manager took too long to answer (it may still do what was asked: look before asking again)";
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, error)
+    })
+}

@@ -1,0 +1,139 @@
+//! How things are: the routes that change nothing.
+
+use super::{
+    Api,
+    chronicle::Chronicle,
+    describe, now_ms,
+    problem::{Problem, json},
+    reading::{Asked, Named, Part},
+    view,
+};
+use crate::document::{EventDocument, Well};
+use axum::{extract::State, http::StatusCode, response::Response};
+use protocol::{ChangeId, CloudManager};
+use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedMutexGuard;
+
+/// Events of one change that are shown; more than that nobody reads.
+const EVENTS_MAX: usize = 10_000;
+/// Bytes of a component's log, if nothing is said, and at most.
+const LOG_BYTES: usize = 64 << 10;
+const LOG_BYTES_MAX: usize = 1 << 20;
+
+impl Api {
+    /// The chronicle, with all that has happened until now.
+    async fn chronicle(&self) -> Result<OwnedMutexGuard<Chronicle>, Problem> {
+        let mut chronicle = self.chronicle.clone().lock_owned().await;
+        chronicle.catch_up(&self.desk).await?;
+        Ok(chronicle)
+    }
+
+    /// Looks at the machine with the chronicle at hand.
+    async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&CloudManager, &Chronicle) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let chronicle = self.chronicle().await?;
+        Ok(self.desk.look(move |machine| look(machine, &chronicle)).await?)
+    }
+}
+
+fn found(value: &impl Serialize) -> Result<Response, Problem> {
+    Ok(json(StatusCode::OK, value))
+}
+
+pub(super) async fn health(State(api): State<Api>) -> Result<Response, Problem> {
+    api.desk.look(|_| ()).await?;
+    found(&Well { well: true, version: env!("CARGO_PKG_VERSION").into() })
+}
+
+pub(super) async fn description() -> Response {
+    json(StatusCode::OK, &describe::description())
+}
+
+pub(super) async fn status(State(api): State<Api>) -> Result<Response, Problem> {
+    let mut status = api.look(view::status).await?;
+    status.at_ms = now_ms();
+    found(&status)
+}
+
+pub(super) async fn vms(State(api): State<Api>) -> Result<Response, Problem> {
+    found(&api.desk.look(|machine| view::vms(machine.book())).await?)
+}
+
+pub(super) async fn components(State(api): State<Api>) -> Result<Response, Problem> {
+    found(&api.look(|machine, chronicle| view::components(machine.book(), chronicle)).await?)
+}
+
+pub(super) async fn component(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
+    let missing = format!("there is no component {name:?}");
+    let detail = api.look(move |machine, chronicle| {
+        let book = machine.book();
+        // One that is on its way out can be looked at as long as no other has taken its name.
+        let entry = book.component(&name).or_else(|| book.components().find(|it| it.name == name));
+        entry.map(|entry| view::component_detail(book, entry, chronicle))
+    });
+    found(&detail.await?.ok_or_else(|| Problem::not_found(missing))?)
+}
+
+pub(super) async fn bindings(State(api): State<Api>) -> Result<Response, Problem> {
+    found(&api.desk.look(|machine| view::bindings(machine.book())).await?)
+}
+
+pub(super) async fn changes(State(api): State<Api>) -> Result<Response, Problem> {
+    found(&api.look(view::changes).await?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HistoryQuery {
+    limit: Option<usize>,
+}
+
+pub(super) async fn history(State(api): State<Api>, Asked(query): Asked<HistoryQuery>) -> Result<Response, Problem> {
+    let chronicle = api.chronicle().await?;
+    found(&chronicle.changes().take(query.limit.unwrap_or(50)).collect::<Vec<_>>())
+}
+
+pub(super) async fn change(State(api): State<Api>, Part(id): Part) -> Result<Response, Problem> {
+    let unknown = || Problem::not_found(format!("there is no change {id} (or it was too long ago)"));
+    let id = ChangeId(id.parse().map_err(|_| unknown())?);
+    let chronicle = api.chronicle().await?;
+    let mut record = chronicle.change(id).ok_or_else(unknown)?.clone();
+    let (first, last) = chronicle.span(id).ok_or_else(unknown)?;
+    drop(chronicle);
+    let mut after = first.saturating_sub(1);
+    while record.events.len() < EVENTS_MAX {
+        let events = api.desk.events_after(after, 1_000).await?;
+        let Some(newest) = events.last() else { break };
+        after = newest.number;
+        let inside = events.iter().filter(|event| last == 0 || event.number <= last).map(EventDocument::from);
+        record.events.extend(inside.filter(|it| it.change.is_none_or(|change| change == id.0) && it.what != "refused"));
+        if last != 0 && after >= last {
+            break;
+        }
+    }
+    found(&record)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogQuery {
+    bytes: Option<usize>,
+}
+
+pub(super) async fn logs(
+    State(api): State<Api>,
+    Named(name): Named,
+    Asked(query): Asked<LogQuery>,
+) -> Result<Response, Problem> {
+    let log = api.desk.logs(name, query.bytes.unwrap_or(LOG_BYTES).min(LOG_BYTES_MAX)).await?;
+    let mut response = Response::new(log.into());
+    let plain = axum::http::HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(axum::http::header::CONTENT_TYPE, plain);
+    Ok(response)
+}
+
+pub(super) async fn tokens(State(api): State<Api>) -> Result<Response, Problem> {
+    found(&api.tokens.list())
+}

@@ -1,0 +1,85 @@
+//! Why a request was not carried out, as an answer.
+
+use crate::{
+    desk::{DeskError, Halted},
+    document::Problems,
+};
+use axum::{
+    body::Body,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use protocol::Refusal;
+
+/// Why a request was not carried out.
+#[derive(Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    problems: Problems,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        Self { status, problems: Problems { error: error.into(), problems: Vec::new() } }
+    }
+
+    pub(super) fn malformed(error: impl Into<String>, problems: Vec<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, problems: Problems { error: error.into(), problems } }
+    }
+
+    pub(super) fn not_found(error: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, error)
+    }
+}
+
+impl From<Vec<Refusal>> for Problem {
+    fn from(refusals: Vec<Refusal>) -> Self {
+        let problems: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
+        let error = "the manager refused, and nothing has changed".into();
+        Self { status: StatusCode::CONFLICT, problems: Problems { error, problems } }
+    }
+}
+
+impl From<Halted> for Problem {
+    fn from(halted: Halted) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, halted.to_string())
+    }
+}
+
+impl From<DeskError> for Problem {
+    fn from(error: DeskError) -> Self {
+        let status = match error {
+            DeskError::Unknown(_) => StatusCode::NOT_FOUND,
+            DeskError::Halted(_) | DeskError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = json(self.status, &self.problems);
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// An answer in JSON.
+pub(super) fn json(status: StatusCode, value: &impl serde::Serialize) -> Response {
+    let (status, bytes) = match serde_json::to_vec(value) {
+        Ok(bytes) => (status, bytes),
+        Err(error) => {
+            tracing::error!(%error, "an answer could not be written as JSON");
+            (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                br#"{"error":"the answer could not be written","problems":[]}"#.to_vec(),
+            )
+        }
+    };
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    response
+}

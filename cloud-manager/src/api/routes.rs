@@ -1,0 +1,181 @@
+//! The one table of routes. The router, the role that each route asks for, and the description all come from it, so that
+//! they cannot differ.
+
+use super::{Api, asking, following, guard::guard, looking, problem::Problem};
+use crate::document::Role;
+use axum::{
+    Router,
+    http::StatusCode,
+    middleware::from_fn_with_state,
+    routing::{MethodRouter, delete, get, post},
+};
+use utoipa::openapi::HttpMethod::{self, Delete, Get, Post};
+
+/// One route.
+pub(super) struct Route {
+    pub(super) method: HttpMethod,
+    pub(super) path: &'static str,
+    /// What a token must allow; nothing for a route that is open to all.
+    pub(super) role: Option<Role>,
+    pub(super) says: &'static str,
+    /// What can be said after the `?`, with its meaning.
+    pub(super) query: &'static [(&'static str, &'static str)],
+    /// The document that its body is.
+    pub(super) takes: Option<&'static str>,
+    pub(super) gives: Gives,
+    behind: fn() -> MethodRouter<Api>,
+}
+
+/// What a route answers when all is well.
+#[derive(Clone, Copy)]
+pub(super) enum Gives {
+    /// One document.
+    One(u16, &'static str),
+    /// A list of documents.
+    List(&'static str),
+    /// One of two documents, depending on what was asked.
+    Either(&'static [(u16, &'static str)]),
+    /// Plain text.
+    Text,
+    /// A stream of events.
+    Events,
+    /// A description in the OpenAPI format.
+    Description,
+    /// Nothing.
+    Nothing,
+}
+
+const fn route(
+    (method, path): (HttpMethod, &'static str),
+    role: Option<Role>,
+    says: &'static str,
+    gives: Gives,
+    behind: fn() -> MethodRouter<Api>,
+) -> Route {
+    Route { method, path, role, says, query: &[], takes: None, gives, behind }
+}
+
+const READ: Option<Role> = Some(Role::Read);
+const OPERATE: Option<Role> = Some(Role::Operate);
+const ADMIN: Option<Role> = Some(Role::Admin);
+const ACCEPTED: Gives = Gives::One(202, "Accepted");
+
+/// Every route there is.
+pub(super) fn table() -> Vec<Route> {
+    vec![
+        route((Get, "/v1/health"), None, "Whether the manager answers", Gives::One(200, "Well"), || {
+            get(looking::health)
+        }),
+        route((Get, "/v1/openapi.json"), None, "This description", Gives::Description, || get(looking::description)),
+        route((Get, "/v1/status"), READ, "Everything at a glance", Gives::One(200, "Status"), || get(looking::status)),
+        route((Get, "/v1/vms"), READ, "Every VM", Gives::List("Vm"), || get(looking::vms)),
+        route((Post, "/v1/vms/{name}/lost"), OPERATE, "Declare a VM lost", ACCEPTED, || post(asking::lost)),
+        route((Get, "/v1/components"), READ, "Every component", Gives::List("Component"), || get(looking::components)),
+        route(
+            (Get, "/v1/components/{name}"),
+            READ,
+            "One component with all that it needs and offers",
+            Gives::One(200, "ComponentDetail"),
+            || get(looking::component),
+        ),
+        Route {
+            query: &[("bytes", "at most so many bytes; 65536 if nothing is said")],
+            ..route(
+                (Get, "/v1/components/{name}/logs"),
+                READ,
+                "The end of what a component's operations wrote",
+                Gives::Text,
+                || get(looking::logs),
+            )
+        },
+        route(
+            (Post, "/v1/components/{name}/retry"),
+            OPERATE,
+            "Try the failed operation of a component again",
+            ACCEPTED,
+            || post(asking::retry),
+        ),
+        route(
+            (Post, "/v1/components/{name}/skip"),
+            OPERATE,
+            "Let the failed operation of a component count as done",
+            ACCEPTED,
+            || post(asking::skip),
+        ),
+        route((Get, "/v1/bindings"), READ, "Every binding", Gives::List("Binding"), || get(looking::bindings)),
+        route((Get, "/v1/changes"), READ, "Every change that is not done", Gives::List("RunningChange"), || {
+            get(looking::changes)
+        }),
+        Route {
+            query: &[("dry-run", "true: change nothing, and answer what the change would lead to")],
+            takes: Some("NewChange"),
+            ..route(
+                (Post, "/v1/changes"),
+                OPERATE,
+                "Make a change",
+                Gives::Either(&[(202, "Accepted"), (200, "Prediction")]),
+                || post(asking::make),
+            )
+        },
+        route(
+            (Get, "/v1/changes/{id}"),
+            READ,
+            "One change, and what happened while it ran",
+            Gives::One(200, "ChangeRecord"),
+            || get(looking::change),
+        ),
+        Route {
+            query: &[("limit", "at most so many; 50 if nothing is said")],
+            ..route((Get, "/v1/history"), READ, "Past changes, the newest first", Gives::List("ChangeRecord"), || {
+                get(looking::history)
+            })
+        },
+        Route {
+            query: &[("after", "begin after this event; with the next one that happens, if nothing is said")],
+            ..route(
+                (Get, "/v1/events"),
+                READ,
+                "Events as they come; the header Last-Event-ID resumes a stream that broke",
+                Gives::Events,
+                || get(following::events),
+            )
+        },
+        Route {
+            takes: Some("NewJoinToken"),
+            ..route(
+                (Post, "/v1/join-tokens"),
+                ADMIN,
+                "Make a token with which one agent can join",
+                Gives::One(201, "JoinToken"),
+                || post(asking::invite),
+            )
+        },
+        route((Get, "/v1/tokens"), ADMIN, "Every operator's token", Gives::List("Token"), || get(looking::tokens)),
+        Route {
+            takes: Some("NewToken"),
+            ..route(
+                (Post, "/v1/tokens"),
+                ADMIN,
+                "Make a token for an operator",
+                Gives::One(201, "OperatorToken"),
+                || post(asking::create_token),
+            )
+        },
+        route((Delete, "/v1/tokens/{id}"), ADMIN, "Revoke a token", Gives::Nothing, || delete(asking::revoke_token)),
+    ]
+}
+
+/// All routes, each behind its guard.
+pub(super) fn router(api: &Api) -> Router {
+    let mut router = Router::new();
+    for route in table() {
+        let guarded = (route.behind)().route_layer(from_fn_with_state((api.clone(), route.role), guard));
+        router = router.route(route.path, guarded);
+    }
+    let nothing_here = || async { Problem::not_found("there is nothing at this address (see /v1/openapi.json)") };
+    let wrong_method = || async {
+        let error = "this address does not take that method (see /v1/openapi.json)";
+        Problem::new(StatusCode::METHOD_NOT_ALLOWED, error)
+    };
+    router.fallback(nothing_here).method_not_allowed_fallback(wrong_method).with_state(api.clone())
+}

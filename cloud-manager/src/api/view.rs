@@ -1,0 +1,268 @@
+//! From the manager's book to what an operator needs to see: how each thing is, and what it waits for.
+
+use super::chronicle::Chronicle;
+use crate::document::{
+    Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm,
+    event::{phase_name, state_name, vm_state_name},
+};
+use protocol::{
+    CloudManager, ComponentState, Need,
+    manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, VmEntry, Waiting},
+};
+use std::collections::BTreeMap;
+
+/// Everything at a glance.
+pub(super) fn status(machine: &CloudManager, chronicle: &Chronicle) -> Status {
+    let book = machine.book();
+    let (vms, components, bindings) = (vms(book), components(book, chronicle), bindings(book));
+    let changes: Vec<RunningChange> = changes(machine, chronicle);
+    let count = |state: &str| components.iter().filter(|it| it.state == state).count();
+    let summary = Summary {
+        vms: vms.len(),
+        vms_well: vms.iter().filter(|vm| vm.health == "well").count(),
+        components: components.len(),
+        components_started: count("started"),
+        components_failed: count("failed"),
+        bindings: bindings.len(),
+        bindings_held: bindings.iter().filter(|binding| binding.held).count(),
+        changes: changes.len(),
+    };
+    let attention = attention(&vms, &components);
+    Status { summary, attention, vms, components, bindings, changes, newest_event: chronicle.newest(), at_ms: 0 }
+}
+
+/// What a person should look at, the worst first.
+fn attention(vms: &[Vm], components: &[Component]) -> Vec<String> {
+    let of = |health: &str, says: fn(&str) -> String| -> Vec<String> {
+        vms.iter().filter(|vm| vm.health == health).map(|vm| says(&vm.name)).collect()
+    };
+    let failed = components.iter().filter(|it| it.state == "failed").map(|it| {
+        let operation = it.failed_operation.as_deref().unwrap_or("run");
+        format!("{}: {operation} failed (holdfast component logs {0}, then retry {0} or skip {0})", it.name)
+    });
+    of("lost", |name| format!("vm {name} is lost (place its components elsewhere)"))
+        .into_iter()
+        .chain(failed)
+        .chain(of("suspected", |name| format!("vm {name} has not been heard of for a while")))
+        .collect()
+}
+
+/// Every VM.
+pub(super) fn vms(book: &Book) -> Vec<Vm> {
+    // Two VMs may have one name while the first is on its way out; their numbers tell them apart.
+    let mut living: BTreeMap<_, (usize, usize)> = BTreeMap::new();
+    for component in book.components() {
+        let vm = book.vm_of(component);
+        let (all, started) = living.entry((&vm.name, vm.id)).or_default();
+        *all += 1;
+        *started += usize::from(state(component) == Some(ComponentState::Started));
+    }
+    book.vms()
+        .map(|vm| {
+            let (components, started) = living.get(&(&vm.name, vm.id)).copied().unwrap_or_default();
+            Vm {
+                name: vm.name.to_string(),
+                id: vm.id.map(|id| id.0),
+                health: health(vm).into(),
+                state: vm_state_name(vm.state).into(),
+                components,
+                started,
+                leaving: vm.is_leaving(),
+            }
+        })
+        .collect()
+}
+
+fn health(vm: &VmEntry) -> &'static str {
+    match vm.health {
+        Health::Awaited => "awaited",
+        Health::Well => "well",
+        Health::Suspected(_) => "suspected",
+        Health::Dead => "lost",
+    }
+}
+
+/// Every component.
+pub(super) fn components(book: &Book, chronicle: &Chronicle) -> Vec<Component> {
+    book.components().map(|entry| component(book, entry, chronicle)).collect()
+}
+
+fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Component {
+    let failed_operation = match state(entry) {
+        Some(ComponentState::Failed(operation)) => Some(operation.to_string()),
+        _ => None,
+    };
+    let failure = failed_operation.as_ref().and_then(|_| entry.id.and_then(|id| chronicle.failure(id)));
+    Component {
+        name: entry.name.to_string(),
+        id: entry.id.map(|id| id.0),
+        vm: book.vm_of(entry).name.to_string(),
+        state: state(entry).map_or("awaited", state_name).into(),
+        since_ms: entry.id.and_then(|id| chronicle.since(id)),
+        failed_operation,
+        failure,
+        expected: entry.expected,
+        leaving: entry.is_leaving(),
+        waits_for: waits_for(book, entry),
+    }
+}
+
+fn state(entry: &ComponentEntry) -> Option<ComponentState> {
+    entry.condition.map(|condition| condition.state)
+}
+
+/// One component with all that it needs and offers.
+pub(super) fn component_detail(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> ComponentDetail {
+    let import = |(name, import): (&protocol::Name, &protocol::manager::ImportEntry)| {
+        let own: Vec<&BindingEntry> = book.borrowed(entry).filter(|it| book.wire(it).import == *name).collect();
+        ImportState {
+            name: name.to_string(),
+            export: entry.kind.imports.get(name).map(|it| it.export.to_string()).unwrap_or_default(),
+            need: import.need.to_string(),
+            bound: own.iter().filter(|it| !it.is_leaving()).count(),
+            held: own.iter().filter(|it| it.is_held()).count(),
+        }
+    };
+    ComponentDetail {
+        component: component(book, entry, chronicle),
+        imports: entry.imports().iter().map(import).collect(),
+        exports: entry.kind.exports.keys().map(protocol::Name::to_string).collect(),
+        borrows: book.borrowed(entry).map(|it| binding(book, it)).collect(),
+        lends: book.lent(entry).map(|it| binding(book, it)).collect(),
+    }
+}
+
+/// Every binding.
+pub(super) fn bindings(book: &Book) -> Vec<Binding> {
+    book.components().flat_map(|client| book.borrowed(client)).map(|it| binding(book, it)).collect()
+}
+
+fn binding(book: &Book, entry: &BindingEntry) -> Binding {
+    let wire = book.wire(entry);
+    Binding {
+        binding: wire.to_string(),
+        id: entry.id.map(|id| id.0),
+        client: wire.client.into(),
+        import: wire.import.into(),
+        provider: wire.provider.into(),
+        export: wire.export.into(),
+        need: entry.need().to_string(),
+        held: entry.is_held(),
+        leaving: entry.is_leaving(),
+    }
+}
+
+/// Every change that is not done.
+pub(super) fn changes(machine: &CloudManager, chronicle: &Chronicle) -> Vec<RunningChange> {
+    let running = |state: ChangeState| {
+        let record = chronicle.change(state.change);
+        let done = record.iter().flat_map(|record| &record.phases).filter(|phase| phase.done_at_ms.is_some());
+        let mut waits_for: Vec<String> = state.waiting.iter().map(|it| waiting(machine.book(), it)).collect();
+        if state.phase.is_none() {
+            waits_for.push("an earlier change that is about the same components".into());
+        }
+        RunningChange {
+            change: state.change.0,
+            asked: record.and_then(|record| record.asked.clone()),
+            accepted_at_ms: record.and_then(|record| record.accepted_at_ms),
+            phase: state.phase.map(|phase| phase_name(phase).into()),
+            phases_done: done.map(|phase| phase.phase.clone()).collect(),
+            waits_for,
+        }
+    };
+    machine.changes().map(running).collect()
+}
+
+/// One thing that a change waits for, with the reason behind it where the book knows one.
+fn waiting(book: &Book, waiting: &Waiting) -> String {
+    // A component on its way out may share its name with the one that replaces it.
+    let named = |name: &protocol::Name, leaving: bool| {
+        book.components().find(|it| it.name == *name && it.is_leaving() == leaving)
+    };
+    let because = |entry: Option<&ComponentEntry>| {
+        let reasons = entry.map(|entry| waits_for(book, entry)).unwrap_or_default();
+        if reasons.is_empty() { String::new() } else { format!(", which waits for {}", reasons.join(" and ")) }
+    };
+    match waiting {
+        Waiting::Vm(vm) => {
+            let leaves = book.vms().any(|it| it.name == *vm && it.is_leaving());
+            format!("the cloud to {} vm {vm}", if leaves { "destroy" } else { "make" })
+        }
+        Waiting::Component(name) => match named(name, true) {
+            Some(entry) => format!("{name} to be gone{}", because(Some(entry))),
+            None => format!("{name} to restart{}", because(named(name, false))),
+        },
+        Waiting::Binding(wire) => format!("{wire} to be given back"),
+        Waiting::Answer(vm) => format!("vm {vm} to answer"),
+        Waiting::Started(name, true) => format!("{name} to start{}", because(named(name, false))),
+        Waiting::Started(name, false) => format!("{name} to stop{}", because(named(name, false))),
+    }
+}
+
+/// What a component waits for, if it is not as expected.
+fn waits_for(book: &Book, entry: &ComponentEntry) -> Vec<String> {
+    let vm = book.vm_of(entry);
+    match (vm.health, state(entry)) {
+        (Health::Awaited, None) => return vec![format!("vm {} to be made", vm.name)],
+        (Health::Suspected(_), _) => return vec![format!("vm {} to be heard of again", vm.name)],
+        (Health::Dead, _) => return vec![],
+        (_, None) => return vec![format!("vm {} to take it up", vm.name)],
+        (_, Some(ComponentState::Failed(operation))) => {
+            return vec![format!("a person to retry or skip its failed {operation}")];
+        }
+        (_, Some(ComponentState::Starting)) => return vec!["its start to end".into()],
+        (_, Some(ComponentState::Stopping)) => return vec!["its stop to end".into()],
+        (_, Some(ComponentState::Started | ComponentState::Stopped)) => {}
+    }
+    match (state(entry) == Some(ComponentState::Started), entry.is_leaving()) {
+        // It may stop once every loan is home.
+        (true, leaving) if leaving || !entry.expected => loans_out(book, entry),
+        (true, _) => not_held(book, entry),
+        (false, true) => vec![format!("vm {} to purge it", vm.name)],
+        (false, false) => {
+            let missing = missing(book, entry);
+            let nothing = missing.is_empty() && entry.expected;
+            if nothing { vec!["its operations before the start".into()] } else { missing }
+        }
+    }
+}
+
+/// What a started component could use and does not yet.
+fn not_held(book: &Book, entry: &ComponentEntry) -> Vec<String> {
+    let awaited = |it: &&BindingEntry| !it.is_held() && !it.is_leaving() && book.provider_of(it).expected;
+    book.borrowed(entry).filter(awaited).map(|it| provider_in_words(book, it)).collect()
+}
+
+/// A provider, how it is, and what it is needed for.
+fn provider_in_words(book: &Book, binding: &BindingEntry) -> String {
+    let provider = book.provider_of(binding);
+    let how = state(provider).map_or("awaited".to_string(), |state| state.to_string());
+    format!("{} ({how}) for {}", provider.name, book.wire(binding).import)
+}
+
+/// Who still holds what it lends.
+fn loans_out(book: &Book, entry: &ComponentEntry) -> Vec<String> {
+    let out = book.lent(entry).filter(|it| it.is_held() && !matches!(it.need(), Need::Value(_)));
+    out.map(|it| format!("{} to give back {}", book.wire(it).client, book.wire(it))).collect()
+}
+
+/// What its imports lack to let it start.
+pub(super) fn missing(book: &Book, entry: &ComponentEntry) -> Vec<String> {
+    let mut missing = Vec::new();
+    for (name, import) in entry.imports() {
+        let number = match import.need {
+            Need::Strong(number) | Need::Value(number) => usize::try_from(number).unwrap_or(usize::MAX),
+            Need::Weak(_) => continue,
+        };
+        let own: Vec<&BindingEntry> =
+            book.borrowed(entry).filter(|it| book.wire(it).import == *name && !it.is_leaving()).collect();
+        if own.iter().filter(|it| it.is_held()).count() >= number {
+            continue;
+        }
+        if own.len() < number {
+            missing.push(format!("{name} to be bound ({} of {number} are)", own.len()));
+        }
+        missing.extend(own.iter().filter(|it| !it.is_held()).map(|it| provider_in_words(book, it)));
+    }
+    missing
+}

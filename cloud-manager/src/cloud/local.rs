@@ -1,0 +1,158 @@
+//! The cloud on this machine: a VM is an agent process with a data directory of its own.
+//!
+//! An agent that ends is started again, as an init system would; agents outlive the manager and are found again. To
+//! destroy such a VM is to end its agent and every process of its components, and to remove its directory.
+
+use crate::office::Errand;
+use protocol::VmId;
+use protocol::manager::CloudOutcome;
+use ractor::ActorRef;
+use runtime::Error;
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::process::Command;
+use tokio::sync::oneshot;
+use vm_agent::{Presence, host, program};
+
+/// How long an agent may take to end by itself.
+const GRACE: Duration = Duration::from_secs(5);
+/// The pause before an agent that ended is started again; it doubles, up to the second one.
+const AGAIN_FIRST: Duration = Duration::from_millis(100);
+const AGAIN_MAX: Duration = Duration::from_secs(10);
+/// An agent that ran for so long did not fail at its start.
+const STEADY: Duration = Duration::from_secs(30);
+
+/// The cloud on this machine.
+pub(crate) struct LocalCloud {
+    directory: PathBuf,
+    executable: PathBuf,
+    /// Where agents find the manager, once it is there.
+    manager: Option<SocketAddr>,
+    /// The agents that are looked after; sending lets one go.
+    agents: BTreeMap<VmId, oneshot::Sender<()>>,
+}
+
+impl LocalCloud {
+    /// VMs live in `directory`; their agents are `executable agent run …`.
+    pub(crate) fn new(directory: PathBuf, executable: PathBuf) -> Self {
+        Self { directory, executable, manager: None, agents: BTreeMap::new() }
+    }
+
+    /// Tells agents that are started from now on where to find the manager.
+    pub(crate) fn manager_is_at(&mut self, address: SocketAddr) {
+        self.manager = Some(address);
+    }
+
+    /// Where the agent of a VM looks for its certificate.
+    pub(crate) fn identity_directory(&self, vm: VmId) -> Result<PathBuf, Error> {
+        let path = self.place(vm).join(program::IDENTITY);
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        created.map_err(|source| Error::File { attempted: "create", path: path.clone(), source })?;
+        Ok(path)
+    }
+
+    /// Sees to it that the agent of a VM runs, from now on.
+    pub(crate) fn resume(&mut self, vm: VmId, office: &ActorRef<Errand>) {
+        let Some(manager) = self.manager.filter(|_| !self.agents.contains_key(&vm)) else { return };
+        let (let_go, is_over) = oneshot::channel();
+        self.agents.insert(vm, let_go);
+        let (place, executable, office) = (self.place(vm), self.executable.clone(), office.clone());
+        tokio::spawn(async move {
+            if look_after(&place, &executable, manager, is_over).await {
+                destroy(&place).await;
+                // An office that has closed asks again when it opens.
+                let _ = office.cast(Errand::FromCloud(CloudOutcome::Destroyed(vm)));
+            }
+        });
+    }
+
+    /// Ends a VM, and says so to the office.
+    pub(crate) fn destroy(&mut self, vm: VmId, office: &ActorRef<Errand>) {
+        match self.agents.remove(&vm) {
+            // A keeper that is gone has no agent to end.
+            Some(let_go) => drop(let_go.send(())),
+            None => {
+                let (place, office) = (self.place(vm), office.clone());
+                tokio::spawn(async move {
+                    destroy(&place).await;
+                    let _ = office.cast(Errand::FromCloud(CloudOutcome::Destroyed(vm)));
+                });
+            }
+        }
+    }
+
+    /// Ends a VM that was declared lost, if it is one of ours.
+    pub(crate) fn discard(&mut self, vm: VmId, office: &ActorRef<Errand>) {
+        if self.agents.contains_key(&vm) {
+            self.destroy(vm, office);
+        }
+    }
+
+    fn place(&self, vm: VmId) -> PathBuf {
+        self.directory.join(format!("vm-{}", vm.0))
+    }
+}
+
+/// Keeps an agent running until it is let go; says whether it was, or the program ends.
+async fn look_after(place: &Path, executable: &Path, manager: SocketAddr, mut is_over: oneshot::Receiver<()>) -> bool {
+    let mut pause = AGAIN_FIRST;
+    loop {
+        let began = tokio::time::Instant::now();
+        let running = async {
+            let ended = match Presence::of(place) {
+                Some(presence) => presence.ended().await,
+                None => run(place, executable, manager).await,
+            };
+            if let Err(error) = ended {
+                tracing::error!(place = %place.display(), %error, "an agent cannot be started");
+            }
+        };
+        tokio::select! {
+            over = &mut is_over => return over.is_ok(),
+            () = running => tracing::warn!(place = %place.display(), "an agent ended; it is started again"),
+        }
+        if began.elapsed() > STEADY {
+            pause = AGAIN_FIRST;
+        }
+        tokio::select! {
+            over = &mut is_over => return over.is_ok(),
+            () = tokio::time::sleep(pause) => pause = (pause * 2).min(AGAIN_MAX),
+        }
+    }
+}
+
+/// Runs an agent to its end. It is a process group of its own, and does not end with us.
+async fn run(place: &Path, executable: &Path, manager: SocketAddr) -> io::Result<()> {
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(place.join("agent.log"))?;
+    let mut agent = Command::new(executable)
+        .args(["agent", "run", "--listen", "127.0.0.1:0", "--manager"])
+        .arg(manager.to_string())
+        .arg("--data")
+        .arg(place)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .process_group(0)
+        .spawn()?;
+    agent.wait().await.map(drop)
+}
+
+/// Ends the agent and all processes of its components, and removes the directory.
+async fn destroy(place: &Path) {
+    if let Some(presence) = Presence::of(place) {
+        presence.end(GRACE).await;
+    }
+    host::raze(&place.join(program::COMPONENTS)).await;
+    if let Err(error) = tokio::fs::remove_dir_all(place).await
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(place = %place.display(), %error, "cannot be removed");
+    }
+}
+

@@ -1,0 +1,6 @@
+//! Where VMs come from. There is one cloud so far, [`LocalCloud`]: agents as processes on this machine. A VM that no cloud
+//! makes is any machine whose agent joins by itself.
+
+mod local;
+
+pub(crate) use local::LocalCloud;

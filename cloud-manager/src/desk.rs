@@ -1,0 +1,207 @@
+//! The desk: where whoever wants something of the manager's machine hands it in.
+//!
+//! The machine belongs to one task, and nobody else touches it. What can be asked of that task is [`Call`]; a [`Desk`] is
+//! a handle that makes such calls and waits for their answers, and can be cloned freely.
+
+use protocol::{
+    CloudManager, ComponentId, Instruction, Name, VmId,
+    manager::{Book, CloudTask, News, Output, Request},
+};
+use runtime::VmName;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// A handle to the machine.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    calls: mpsc::Sender<Call>,
+    newest: watch::Receiver<u64>,
+}
+
+/// The manager is halting or has halted; nobody is at the desk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the manager is halting")]
+pub struct Halted;
+
+/// Why there is no invitation or no log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeskError {
+    /// The manager is halting.
+    #[error(transparent)]
+    Halted(#[from] Halted),
+    /// There is nothing of that name.
+    #[error("{0}")]
+    Unknown(String),
+    /// It could not be had now; trying again later may help.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// One thing the manager told the operator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its place among all that was told, from 1, kept across restarts.
+    pub number: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What.
+    pub news: News,
+    /// The name of the component or VM it is about; or, of an accepted request, what was asked, in a few words.
+    pub about: Option<String>,
+}
+
+/// A look at the machine between two steps.
+pub type Look = Box<dyn FnOnce(&CloudManager) + Send>;
+
+/// What can be asked of the task that owns the machine.
+pub enum Call {
+    /// Hand this request to the machine, and answer with its first news once that is journalled.
+    Ask {
+        /// The request.
+        request: Request,
+        /// Which cloud makes an added VM; of one that is not listed, an agent joins by itself.
+        clouds: BTreeMap<Name, String>,
+        /// Where the answer goes.
+        answer: oneshot::Sender<News>,
+    },
+    /// Let somebody look at the machine.
+    Look(Look),
+    /// Everything told after a number, the oldest first.
+    EventsAfter {
+        /// The number.
+        number: u64,
+        /// No more than so many.
+        at_most: usize,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Vec<Event>>,
+    },
+    /// Make a token with which an agent can join.
+    Invite {
+        /// For this VM only.
+        vm: Option<VmName>,
+        /// For so many seconds.
+        good_for_s: u64,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Result<String, DeskError>>,
+    },
+    /// The end of what a component's operations wrote.
+    Logs {
+        /// The component.
+        component: Name,
+        /// No more than so many bytes.
+        bytes_max: usize,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Result<String, DeskError>>,
+    },
+}
+
+impl Desk {
+    /// A handle for the task that takes these calls and rings for each new event.
+    pub fn new(calls: mpsc::Sender<Call>, newest: watch::Receiver<u64>) -> Self {
+        Self { calls, newest }
+    }
+
+    /// Hands a request to the machine; the answer is [`News::Accepted`] or [`News::Refused`], after it was journalled.
+    pub async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<News, Halted> {
+        self.call(|answer| Call::Ask { request, clouds, answer }).await
+    }
+
+    /// Looks at the machine between two steps.
+    pub async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&CloudManager) -> T + Send + 'static,
+    ) -> Result<T, Halted> {
+        self.call(|answer| {
+            // Whoever asked may be gone by now; then nobody misses the answer.
+            Call::Look(Box::new(move |machine| drop(answer.send(look(machine)))))
+        })
+        .await
+    }
+
+    /// What the manager told the operator after a number, the oldest first. The oldest of all fall away in time.
+    pub async fn events_after(&self, number: u64, at_most: usize) -> Result<Vec<Event>, Halted> {
+        self.call(|answer| Call::EventsAfter { number, at_most, answer }).await
+    }
+
+    /// Rings whenever there is a newer event.
+    pub fn newest(&self) -> watch::Receiver<u64> {
+        self.newest.clone()
+    }
+
+    /// Makes a token with which an agent can join, once.
+    pub async fn invite(&self, vm: Option<VmName>, good_for_s: u64) -> Result<String, DeskError> {
+        self.call(|answer| Call::Invite { vm, good_for_s, answer }).await?
+    }
+
+    /// The end of what a component's operations wrote.
+    pub async fn logs(&self, component: Name, bytes_max: usize) -> Result<String, DeskError> {
+        self.call(|answer| Call::Logs { component, bytes_max, answer }).await?
+    }
+
+    async fn call<T>(&self, call: impl FnOnce(oneshot::Sender<T>) -> Call) -> Result<T, Halted> {
+        let (answer, answered) = oneshot::channel();
+        self.calls.send(call(answer)).await.map_err(|_| Halted)?;
+        answered.await.map_err(|_| Halted)
+    }
+}
+
+/// What people call the components and VMs that news speak of by number. News of what is gone come when the book has
+/// forgotten its name; so names are learnt from what the machine says, and forgotten after those news.
+/// The components of a lost VM go without news of their own: after [`News::VmLost`], make the register anew with [`Self::of`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameRegister {
+    components: BTreeMap<ComponentId, Name>,
+    vms: BTreeMap<VmId, Name>,
+}
+
+impl NameRegister {
+    /// All that is in the book now.
+    pub fn of(book: &Book) -> Self {
+        let components = book.components().filter_map(|it| Some((it.id?, it.name.clone()))).collect();
+        Self { components, vms: book.vms().filter_map(|it| Some((it.id?, it.name.clone()))).collect() }
+    }
+
+    /// Takes note of the names in what the machine says; to be called with every output, in order.
+    pub fn learn(&mut self, output: &Output) {
+        match output {
+            Output::ToAgent(_, order) => {
+                if let Instruction::AddComponent { name, .. } = &order.instruction {
+                    self.components.insert(ComponentId(order.number.0), name.clone());
+                }
+            }
+            Output::ToCloud(CloudTask::Create(vm, name)) => drop(self.vms.insert(*vm, name.clone())),
+            _ => {}
+        }
+    }
+
+    /// The name of a VM.
+    pub fn vm(&self, id: VmId) -> Option<&Name> {
+        self.vms.get(&id)
+    }
+
+    /// Forgets the components that are not in the book any more.
+    pub fn keep_only(&mut self, book: &Book) {
+        self.components.retain(|id, _| book.component_by_id(*id).is_some());
+    }
+
+    /// The name of the component or VM that the news is about; what is gone is forgotten.
+    pub fn about(&mut self, news: &News) -> Option<Name> {
+        match news {
+            News::ComponentGone(id) => self.components.remove(id),
+            News::VmDestroyed(id) => self.vms.remove(id),
+            News::ComponentIs(id, _) | News::OperationFailed(id, ..) => self.components.get(id).cloned(),
+            News::VmInstantiated(id)
+            | News::VmNotInstantiated(id, _)
+            | News::VmIs(id, _)
+            | News::VmSuspected(id)
+            | News::VmWell(id)
+            | News::VmLost(id) => self.vms.get(id).cloned(),
+            News::Accepted(_)
+            | News::Refused(_)
+            | News::PhasePosted(..)
+            | News::PhaseDone(..)
+            | News::ChangeDone(_) => None,
+        }
+    }
+}

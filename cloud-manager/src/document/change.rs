@@ -1,0 +1,356 @@
+//! A change as people write it, and how it becomes one that the manager can check.
+//!
+//! Names, needs and bindings are plain text here. [`NewChange::read`] checks all of them and says everything that is wrong
+//! at once; whether the change *fits* what there is, only the manager can say.
+
+use super::recipe;
+use protocol::{Change, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire, Wish};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::{collections::BTreeMap, sync::Arc};
+use utoipa::ToSchema;
+
+/// What is to be different, as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewChange {
+    /// How additions and removals meet: `down-then-up`, `up-then-down` or `together`.
+    #[serde(default)]
+    #[schema(value_type = String, example = "together")]
+    pub strategy: Strategy,
+    /// Whether imports may be left without providers; their components then wait.
+    #[serde(default)]
+    pub incomplete: bool,
+    /// One thing each that is to be different.
+    pub wishes: Vec<WishDocument>,
+}
+
+/// One thing that is to be different.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WishDocument {
+    /// A new VM.
+    AddVm(NewVm),
+    /// The VM of this name goes, with all its components.
+    RemoveVm(String),
+    /// A new component.
+    AddComponent(NewComponent),
+    /// The component of this name goes, with all its bindings.
+    RemoveComponent(String),
+    /// The component of this name stops and starts again.
+    RestartComponent(String),
+    /// An import now needs another number of providers.
+    SetNeed(NewNeed),
+    /// A new binding, written `client.import → provider.export`.
+    Bind(String),
+    /// The binding goes.
+    Unbind(String),
+}
+
+/// A new VM.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewVm {
+    /// Its name.
+    pub name: String,
+    /// The cloud that makes it, such as `local`; without one, an agent joins by itself with a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cloud: Option<String>,
+}
+
+/// A new component.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewComponent {
+    /// Its name.
+    pub name: String,
+    /// The VM it lives on.
+    pub vm: String,
+    /// What it needs, by the import's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub imports: BTreeMap<String, NewImport>,
+    /// What it offers, by the export's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub exports: BTreeMap<String, NewExport>,
+    /// How stubbornly failed operations (`prepare`, `start`, `run`, `rebind`, `stop`, `purge`) are tried again; what is not
+    /// listed is tried as usual.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub patience: BTreeMap<String, NewPatience>,
+    /// How its operations are carried out; the VM's agent reads it.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    #[schema(value_type = Object)]
+    pub recipe: Value,
+}
+
+/// One import of a new component: at most one of `strong`, `weak` and `value`; `strong: 1` if none is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewImport {
+    /// The export it can be bound to.
+    pub export: String,
+    /// That many started providers, to start and to stay up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strong: Option<u32>,
+    /// Runs without; that many should be bound in the end. 0: optional.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weak: Option<u32>,
+    /// The announced values of that many providers, started or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<u32>,
+}
+
+/// One export of a new component.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewExport {
+    /// The names of the values that travel with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+    /// At most that many clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u32>,
+}
+
+/// How stubbornly a failed operation is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPatience {
+    /// How many times before a person is asked.
+    pub retries: u32,
+    /// The pause before the first retry.
+    pub pause_ms_first: u64,
+    /// By how much each further pause is longer.
+    #[serde(default = "one")]
+    pub factor: u32,
+}
+
+/// An import now needs another number of providers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewNeed {
+    /// The client.
+    pub component: String,
+    /// Its import.
+    pub import: String,
+    /// The number.
+    pub number: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Operations by the names that people use.
+const OPERATIONS: [(&str, Operation); 6] = [
+    ("prepare", Operation::Prepare),
+    ("start", Operation::Start),
+    ("run", Operation::Run),
+    ("rebind", Operation::Rebind),
+    ("stop", Operation::Stop),
+    ("purge", Operation::Purge),
+];
+
+/// How stubbornly an operation is tried again if nothing else is said: three times within some ten seconds, and a component
+/// that dies is started again a few times before a person is asked.
+fn usual_patience(operation: Operation) -> Patience {
+    let retries = if operation == Operation::Run { 5 } else { 3 };
+    Patience { retries, pause_ms_first: 1_000, factor: 2 }
+}
+
+impl NewChange {
+    /// Checks every name, need and binding; returns the change and the cloud of each new VM that has one, or everything
+    /// that is wrong, each with its place.
+    pub fn read(&self) -> Result<(Change, BTreeMap<Name, String>), Vec<String>> {
+        let mut reading = Reading::default();
+        let mut clouds = BTreeMap::new();
+        let mut wishes = Vec::with_capacity(self.wishes.len());
+        for (place, wish) in self.wishes.iter().enumerate() {
+            let read = reading.at(format!("wishes[{place}]"), |reading| reading.wish(wish));
+            if let (WishDocument::AddVm(NewVm { cloud: Some(cloud), .. }), Some(Wish::AddVm { vm })) = (wish, &read) {
+                clouds.insert(vm.clone(), cloud.clone());
+            }
+            wishes.extend(read);
+        }
+        if !reading.problems.is_empty() {
+            return Err(reading.problems);
+        }
+        Ok((Change { strategy: self.strategy, incomplete: self.incomplete, wishes }, clouds))
+    }
+}
+
+/// A binding written `client.import → provider.export`; `->` will do for the arrow. The last dot of each side counts, so
+/// that components may have dots in their names.
+pub fn read_binding(text: &str) -> Result<Wire, String> {
+    let wrong = || format!("{text:?} is no binding (write it like \"app.db → database.sql\")");
+    let (client, provider) = text.split_once('→').or_else(|| text.split_once("->")).ok_or_else(wrong)?;
+    let port = |side: &str| {
+        let (component, port) = side.trim().rsplit_once('.').ok_or_else(wrong)?;
+        let name = |text: &str| Name::new(text).map_err(|error| format!("{text:?}: {error}"));
+        Ok::<_, String>((name(component)?, name(port)?))
+    };
+    let ((client, import), (provider, export)) = (port(client)?, port(provider)?);
+    Ok(Wire { client, import, provider, export })
+}
+
+/// The place that is being read, and all that was found wrong so far.
+#[derive(Default)]
+struct Reading {
+    place: Vec<String>,
+    problems: Vec<String>,
+}
+
+impl Reading {
+    fn at<T>(&mut self, place: impl Into<String>, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.place.push(place.into());
+        let read = read(self);
+        self.place.pop();
+        read
+    }
+
+    fn wrong(&mut self, what: impl std::fmt::Display) {
+        self.problems.push(format!("{}: {what}", self.place.join(".")));
+    }
+
+    fn take<T, E: std::fmt::Display>(&mut self, result: Result<T, E>) -> Option<T> {
+        result.map_err(|error| self.wrong(error)).ok()
+    }
+
+    fn name(&mut self, place: &str, text: &str) -> Option<Name> {
+        self.at(place, |reading| reading.take(Name::new(text)))
+    }
+
+    /// The name of an import or export; bindings are written with a dot before it, so it has none itself.
+    fn port(&mut self, text: &str) -> Option<Name> {
+        if text.contains('.') {
+            self.wrong("the name of an import or export has no dot (bindings are written component.import)");
+        }
+        self.take(Name::new(text))
+    }
+
+    fn wish(&mut self, wish: &WishDocument) -> Option<Wish> {
+        match wish {
+            WishDocument::AddVm(NewVm { name, .. }) => {
+                self.at("add-vm", |reading| reading.name("name", name)).map(|vm| Wish::AddVm { vm })
+            }
+            WishDocument::RemoveVm(vm) => self.name("remove-vm", vm).map(|vm| Wish::RemoveVm { vm }),
+            WishDocument::AddComponent(component) => {
+                self.at(format!("add-component {:?}", component.name), |reading| reading.component(component))
+            }
+            WishDocument::RemoveComponent(component) => {
+                self.name("remove-component", component).map(|component| Wish::RemoveComponent { component })
+            }
+            WishDocument::RestartComponent(component) => {
+                self.name("restart-component", component).map(|component| Wish::RestartComponent { component })
+            }
+            WishDocument::SetNeed(NewNeed { component, import, number }) => self.at("set-need", |reading| {
+                let (component, import) = (reading.name("component", component), reading.name("import", import));
+                Some(Wish::SetNeed { component: component?, import: import?, number: *number })
+            }),
+            WishDocument::Bind(text) => {
+                self.at("bind", |reading| reading.take(read_binding(text))).map(Wish::AddBinding)
+            }
+            WishDocument::Unbind(text) => {
+                self.at("unbind", |reading| reading.take(read_binding(text))).map(Wish::RemoveBinding)
+            }
+        }
+    }
+
+    fn component(&mut self, component: &NewComponent) -> Option<Wish> {
+        let (name, vm) = (self.name("name", &component.name), self.name("vm", &component.vm));
+        let before = self.problems.len();
+        let mut kind = Kind { purges: true, ..Kind::default() };
+        for (name, import) in &component.imports {
+            let read = self.at(format!("imports.{name}"), |reading| reading.import(name, import));
+            kind.imports.extend(read);
+        }
+        for (name, export) in &component.exports {
+            let read = self.at(format!("exports.{name}"), |reading| reading.export(name, export));
+            kind.exports.extend(read);
+        }
+        kind.patience = OPERATIONS.iter().map(|(_, operation)| (*operation, usual_patience(*operation))).collect();
+        for (text, patience) in &component.patience {
+            let read = self.at(format!("patience.{text}"), |reading| reading.operation(text));
+            let NewPatience { retries, pause_ms_first, factor } = *patience;
+            kind.patience.extend(read.map(|operation| (operation, Patience { retries, pause_ms_first, factor })));
+        }
+        let (recipe, operations) = self.at("recipe", |reading| reading.take(recipe::read(&component.recipe)))?;
+        kind.recipe = Arc::from(recipe);
+        (kind.prepares, kind.rebinds) = (operations.prepares, operations.rebinds);
+        let sound = self.problems.len() == before;
+        Some(Wish::AddComponent { component: name?, vm: vm?, kind: sound.then(|| Arc::new(kind))? })
+    }
+
+    fn import(&mut self, name: &str, import: &NewImport) -> Option<(Name, Import)> {
+        let name = self.port(name);
+        let export = self.at("export", |reading| reading.port(&import.export));
+        let need = match (import.strong, import.weak, import.value) {
+            (None, None, None) => Need::Strong(1),
+            (Some(number), None, None) => Need::Strong(number),
+            (None, Some(number), None) => Need::Weak(number),
+            (None, None, Some(number)) => Need::Value(number),
+            _ => {
+                self.wrong("an import is one of strong, weak and value, not several");
+                return None;
+            }
+        };
+        Some((name?, Import { export: export?, need }))
+    }
+
+    fn export(&mut self, name: &str, export: &NewExport) -> Option<(Name, Export)> {
+        let name = self.port(name);
+        let mut values = Vec::new();
+        for value in &export.values {
+            values.extend(self.name("values", value));
+        }
+        Some((name?, Export { values, capacity: export.capacity }))
+    }
+
+    fn operation(&mut self, text: &str) -> Option<Operation> {
+        let found = OPERATIONS.iter().find(|(name, _)| *name == text).map(|(_, operation)| *operation);
+        if found.is_none() {
+            self.wrong("no such operation (use prepare, start, run, rebind, stop or purge)");
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binding_is_written_with_an_arrow_and_the_last_dot_counts() {
+        let wire = read_binding("shop.app.db -> database.sql").unwrap();
+        assert_eq!(wire.to_string(), "shop.app.db → database.sql");
+        assert_eq!((wire.client.as_str(), wire.import.as_str()), ("shop.app", "db"));
+        assert!(read_binding("app.db").unwrap_err().contains("write it like"));
+        assert!(read_binding("app.db → database").is_err());
+        assert!(read_binding(".db → database.sql").is_err());
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_said_at_once_with_its_place() {
+        let text = r#"{ "wishes": [
+            { "add-vm": { "name": "" } },
+            { "bind": "nothing" },
+            { "add-component": { "name": "a b", "vm": "web",
+                "imports": { "d.b": { "export": "sql" }, "x": { "export": "sql", "strong": 1, "weak": 1 } },
+                "patience": { "walk": { "retries": 1, "pause_ms_first": 1 } }, "recipe": 7 } } ] }"#;
+        let problems = serde_json::from_str::<NewChange>(text).unwrap().read().unwrap_err();
+        let places: Vec<&str> = problems.iter().filter_map(|problem| problem.split(": ").next()).collect();
+        let component = "wishes[2].add-component \"a b\"";
+        assert_eq!(
+            places,
+            [
+                "wishes[0].add-vm.name".to_string(),
+                "wishes[1].bind".into(),
+                format!("{component}.name"),
+                format!("{component}.imports.d.b"),
+                format!("{component}.imports.x"),
+                format!("{component}.patience.walk"),
+                format!("{component}.recipe"),
+            ],
+            "{problems:#?}"
+        );
+    }
+}

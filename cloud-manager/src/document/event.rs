@@ -1,0 +1,199 @@
+//! What has happened: events, and the record of a change that follows from them.
+
+use crate::desk::Event;
+use protocol::{
+    ComponentState, Refusal,
+    manager::{News, PhaseKind},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// One thing that happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EventDocument {
+    /// Its place among all that happened.
+    pub number: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What sort of thing: `accepted`, `component-is`, `vm-lost`, …
+    pub what: String,
+    /// The same for people, in one sentence.
+    pub text: String,
+    /// The change it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<u64>,
+    /// The phase it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The component it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<String>,
+    /// The VM it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vm: Option<String>,
+    /// The state that the component or VM is in now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The operation that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    /// What was asked; or the end of what an operation wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// Events that were asked for are too old to be known any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Gap {
+    /// The first one missing.
+    pub from: u64,
+    /// The last one missing.
+    pub to: u64,
+}
+
+/// What is known of a change, done or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChangeRecord {
+    /// Its number.
+    pub change: u64,
+    /// What was asked, in a few words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// When it was accepted, in milliseconds since 1970; unknown if that was too long ago.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_at_ms: Option<u64>,
+    /// When it was done; not yet, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done_at_ms: Option<u64>,
+    /// Its phases so far.
+    pub phases: Vec<PhaseRecord>,
+    /// What happened while it ran, if this one change was asked for. Changes that run side by side share what is not
+    /// said of one change alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventDocument>,
+}
+
+/// One phase of a change.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PhaseRecord {
+    /// `lower`, `up`, `down`, `both` or `forget`.
+    pub phase: String,
+    /// When it was posted, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posted_at_ms: Option<u64>,
+    /// When it was done; not yet, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done_at_ms: Option<u64>,
+}
+
+/// The name of a phase.
+pub fn phase_name(phase: PhaseKind) -> &'static str {
+    match phase {
+        PhaseKind::Lower => "lower",
+        PhaseKind::Up => "up",
+        PhaseKind::Down => "down",
+        PhaseKind::Both => "both",
+        PhaseKind::Forget => "forget",
+    }
+}
+
+/// The name of a component's state; which operation failed is said beside it.
+pub fn state_name(state: ComponentState) -> &'static str {
+    match state {
+        ComponentState::Stopped => "stopped",
+        ComponentState::Starting => "starting",
+        ComponentState::Started => "started",
+        ComponentState::Stopping => "stopping",
+        ComponentState::Failed(_) => "failed",
+    }
+}
+
+/// The name of a VM's state.
+pub fn vm_state_name(state: protocol::VmState) -> &'static str {
+    match state {
+        protocol::VmState::Empty => "empty",
+        protocol::VmState::Started => "started",
+        protocol::VmState::Stopped => "stopped",
+    }
+}
+
+impl From<&Event> for EventDocument {
+    fn from(event: &Event) -> Self {
+        let about = event.about.clone();
+        let blank = Self { number: event.number, at_ms: event.at_ms, ..Self::default() };
+        let named = |fallback: String| about.clone().unwrap_or(fallback);
+        let vm = |what: &str, id: protocol::VmId, says: &dyn Fn(&str) -> String| {
+            let name = named(id.to_string());
+            Self { what: what.into(), text: says(&name), vm: Some(name), ..blank.clone() }
+        };
+        match &event.news {
+            News::Accepted(change) => {
+                let asked = about.as_ref().map(|asked| format!(": {asked}")).unwrap_or_default();
+                let text = format!("{change} accepted{asked}");
+                Self { what: "accepted".into(), text, change: Some(change.0), detail: about, ..blank }
+            }
+            News::Refused(refusals) => {
+                let detail = refusals.iter().map(Refusal::to_string).collect::<Vec<_>>().join("\n");
+                Self { what: "refused".into(), text: "a request was refused".into(), detail: Some(detail), ..blank }
+            }
+            News::PhasePosted(change, phase) => {
+                let phase = phase_name(*phase);
+                let text = format!("{change}: phase {phase} posted");
+                Self { what: "phase-posted".into(), text, change: Some(change.0), phase: Some(phase.into()), ..blank }
+            }
+            News::PhaseDone(change, phase) => {
+                let phase = phase_name(*phase);
+                let text = format!("{change}: phase {phase} done");
+                Self { what: "phase-done".into(), text, change: Some(change.0), phase: Some(phase.into()), ..blank }
+            }
+            News::ChangeDone(change) => {
+                let text = format!("{change} done");
+                Self { what: "change-done".into(), text, change: Some(change.0), ..blank }
+            }
+            News::ComponentIs(id, condition) => {
+                let name = named(id.to_string());
+                let text = match condition.state {
+                    ComponentState::Failed(_) => format!("{name} {}", condition.state),
+                    state => format!("{name} is {state}"),
+                };
+                let state = Some(state_name(condition.state).into());
+                let operation = match condition.state {
+                    ComponentState::Failed(operation) => Some(operation.to_string()),
+                    _ => None,
+                };
+                Self { what: "component-is".into(), text, component: Some(name), state, operation, ..blank }
+            }
+            News::ComponentGone(id) => {
+                let name = named(id.to_string());
+                let text = format!("{name} is gone");
+                Self { what: "component-gone".into(), text, component: Some(name), ..blank }
+            }
+            News::OperationFailed(id, operation, detail) => {
+                let name = named(id.to_string());
+                Self {
+                    what: "operation-failed".into(),
+                    text: format!("{name}: {operation} failed, a person is needed"),
+                    component: Some(name),
+                    operation: Some(operation.to_string()),
+                    detail: Some(detail.to_string()),
+                    ..blank
+                }
+            }
+            News::VmInstantiated(id) => vm("vm-made", *id, &|name| format!("vm {name} is made")),
+            News::VmNotInstantiated(id, detail) => Self {
+                detail: Some(detail.to_string()),
+                ..vm("vm-not-made", *id, &|name| format!("vm {name} could not be made, the cloud will be asked again"))
+            },
+            News::VmIs(id, state) => {
+                let state = vm_state_name(*state);
+                Self { state: Some(state.into()), ..vm("vm-is", *id, &|name| format!("vm {name} is {state}")) }
+            }
+            News::VmSuspected(id) => {
+                vm("vm-suspected", *id, &|name| format!("vm {name} has not been heard of for a while"))
+            }
+            News::VmWell(id) => vm("vm-well", *id, &|name| format!("vm {name} answers again")),
+            News::VmLost(id) => vm("vm-lost", *id, &|name| format!("vm {name} is lost")),
+            News::VmDestroyed(id) => vm("vm-destroyed", *id, &|name| format!("vm {name} is destroyed")),
+        }
+    }
+}

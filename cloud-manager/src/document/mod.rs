@@ -1,0 +1,19 @@
+//! What the operator's API takes and gives: plain data, with names that people understand.
+//!
+//! What comes in is text until it is checked: [`change`] turns it into a [`protocol::Change`], or says everything that is
+//! wrong with it, each with its place. What goes out is in [`state`] (how things are), [`event`] (what has happened) and
+//! [`answer`] (what became of a request).
+
+pub mod answer;
+pub mod asked;
+pub mod change;
+pub mod event;
+pub mod recipe;
+pub mod state;
+
+pub use answer::{
+    Accepted, Difference, JoinToken, NewJoinToken, NewToken, OperatorToken, Prediction, Problems, Role, Token, Well,
+};
+pub use change::{NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm, WishDocument};
+pub use event::{ChangeRecord, EventDocument, Gap, PhaseRecord};
+pub use state::{Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm};

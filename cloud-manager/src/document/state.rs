@@ -1,0 +1,169 @@
+//! How things are: VMs, components, bindings, and the changes that are not done.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Everything at a glance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Status {
+    /// When this was so, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The latest event; what comes after it is not in here.
+    pub newest_event: u64,
+    /// How many there are of each.
+    pub summary: Summary,
+    /// What a person should look at, the worst first.
+    pub attention: Vec<String>,
+    /// Every VM.
+    pub vms: Vec<Vm>,
+    /// Every component.
+    pub components: Vec<Component>,
+    /// Every binding.
+    pub bindings: Vec<Binding>,
+    /// Every change that is not done.
+    pub changes: Vec<RunningChange>,
+}
+
+/// How many there are of each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Summary {
+    /// VMs.
+    pub vms: usize,
+    /// VMs that answer.
+    pub vms_well: usize,
+    /// Components.
+    pub components: usize,
+    /// Components that are started.
+    pub components_started: usize,
+    /// Components of which an operation failed for good.
+    pub components_failed: usize,
+    /// Bindings.
+    pub bindings: usize,
+    /// Bindings that their clients may use.
+    pub bindings_held: usize,
+    /// Changes that are not done.
+    pub changes: usize,
+}
+
+/// A VM.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Vm {
+    /// Its name.
+    pub name: String,
+    /// Its number, once it is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// `awaited`, `well`, `suspected` or `lost`.
+    pub health: String,
+    /// `empty`, `started` (all its components are) or `stopped` (at least one is not).
+    pub state: String,
+    /// How many components live there.
+    pub components: usize,
+    /// How many of them are started.
+    pub started: usize,
+    /// It is removed and on its way out.
+    pub leaving: bool,
+}
+
+/// A component.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Component {
+    /// Its name.
+    pub name: String,
+    /// Its number, once it is ordered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// Where it lives.
+    pub vm: String,
+    /// `awaited` (its VM has not reported it), `stopped`, `starting`, `started`, `stopping` or `failed`.
+    pub state: String,
+    /// Since when, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<u64>,
+    /// Which operation failed, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_operation: Option<String>,
+    /// The end of what that operation wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Whether it is expected to be started when all that was ordered has come to rest.
+    pub expected: bool,
+    /// It is removed and on its way out.
+    pub leaving: bool,
+    /// What it waits for, if it is not yet as expected.
+    pub waits_for: Vec<String>,
+}
+
+/// A component with all that it needs and offers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ComponentDetail {
+    /// The component.
+    pub component: Component,
+    /// What it needs.
+    pub imports: Vec<ImportState>,
+    /// What it offers.
+    pub exports: Vec<String>,
+    /// What it borrows.
+    pub borrows: Vec<Binding>,
+    /// What it lends.
+    pub lends: Vec<Binding>,
+}
+
+/// How an import stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ImportState {
+    /// Its name.
+    pub name: String,
+    /// The export it can be bound to.
+    pub export: String,
+    /// What it needs: `strong 1`, `weak 0`, `value 2`.
+    pub need: String,
+    /// How many providers it is bound to.
+    pub bound: usize,
+    /// How many of them it may use.
+    pub held: usize,
+}
+
+/// A binding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Binding {
+    /// As it is written: `client.import → provider.export`.
+    pub binding: String,
+    /// Its number, once it is ordered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// The component that borrows.
+    pub client: String,
+    /// Its import.
+    pub import: String,
+    /// The component that lends.
+    pub provider: String,
+    /// Its export.
+    pub export: String,
+    /// What the import needs: `strong 1`, `weak 0`, `value 2`.
+    pub need: String,
+    /// Whether the client may use it now.
+    pub held: bool,
+    /// It is removed and on its way out.
+    pub leaving: bool,
+}
+
+/// A change that is not done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunningChange {
+    /// Its number.
+    pub change: u64,
+    /// What was asked, in a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// When it was accepted, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted_at_ms: Option<u64>,
+    /// The phase under way: `lower`, `up`, `down`, `both` or `forget`; none while it waits for an earlier change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The phases that are done.
+    pub phases_done: Vec<String>,
+    /// What it waits for.
+    pub waits_for: Vec<String>,
+}

@@ -1,0 +1,333 @@
+//! The manager as the engine drives it: the protocol's machine, and around it what a real manager must remember besides:
+//! where agents listen and who was told so, which requests of the cloud and which alarms are out, and what the operator
+//! was told.
+//!
+//! Nothing here decides about reconfiguration. What comes in is unpacked, the machine steps, and what it answers is packed:
+//! bindings get their tickets, and neighbours are told where to find each other before they have to.
+
+use crate::desk::{Event, NameRegister};
+use protocol::letter::{Statement, ToAgent, ToManager};
+use protocol::manager::{self, Alarm, CloudOutcome, CloudTask, Input, News, Note, Request};
+use protocol::{BindingId, CloudManager, Instruction, Name, Order, Ticket, VmId, wire};
+use runtime::engine::{Machine, Moment, Output};
+use runtime::identity::Signer;
+use runtime::{Error, PeerId};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+/// What the operator was told is kept up to this number; the oldest fall away.
+const EVENTS_MAX: usize = 20_000;
+
+/// The manager.
+#[derive(Clone)]
+pub struct Manager {
+    signer: Signer,
+    books: Books,
+}
+
+/// All that must outlive the program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Books {
+    manager: CloudManager,
+    /// Where each agent listens.
+    addresses: BTreeMap<VmId, SocketAddr>,
+    /// Who was, or is to be, told where each agent listens.
+    acquainted: BTreeMap<VmId, BTreeSet<VmId>>,
+    /// The cloud that makes the VM of a name, if one does.
+    clouds: BTreeMap<Name, String>,
+    /// What was asked of the cloud and is not answered.
+    tasks: BTreeMap<VmId, CloudTask>,
+    /// Alarms that have not rung, and when they are due, in milliseconds since 1970.
+    alarms: BTreeMap<Alarm, u64>,
+    names: NameRegister,
+    events: VecDeque<Event>,
+    last_event: u64,
+}
+
+/// What happens to the manager besides letters of agents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Happening {
+    /// The operator asks for something.
+    Asked {
+        /// For what.
+        request: Request,
+        /// In a few words.
+        about: String,
+        /// Which cloud makes the VMs of these names.
+        clouds: BTreeMap<Name, String>,
+    },
+    /// The cloud, or the links, say how a VM is.
+    FromCloud(CloudOutcome),
+    /// An alarm rang.
+    AlarmRang(Alarm),
+    /// The operator wants to see the output of a component.
+    ShowOutput {
+        /// The number of the question.
+        question: u64,
+        /// Of which component.
+        component: Name,
+        /// At most so many bytes.
+        bytes_max: u32,
+    },
+}
+
+/// What the manager asks of its surroundings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The operator is told something.
+    Told(Event),
+    /// Ask a cloud; without one, an agent joins by itself.
+    Cloud(CloudTask, Option<String>),
+    /// Ring at that moment.
+    Alarm(Alarm, Moment),
+    /// The output of a component, or why it cannot be shown.
+    Output {
+        /// The number of the question.
+        question: u64,
+        /// The answer.
+        output: Result<String, String>,
+    },
+    /// A VM is gone for ever: it gets no certificate any more.
+    Revoke(PeerId),
+    /// Worth a line in the log.
+    Note(Note),
+    /// A message was not understood, and why.
+    Distrusted(PeerId, &'static str),
+}
+
+type Outputs = Vec<Output<Effect>>;
+
+impl Manager {
+    /// A manager of nothing. It declares a VM lost by itself after so long a suspicion, or never.
+    pub fn new(signer: Signer, suspicion_ms_max: Option<u64>) -> Self {
+        let books = Books {
+            manager: CloudManager::new(suspicion_ms_max),
+            addresses: BTreeMap::new(),
+            acquainted: BTreeMap::new(),
+            clouds: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            alarms: BTreeMap::new(),
+            names: NameRegister::default(),
+            events: VecDeque::new(),
+            last_event: 0,
+        };
+        Self { signer, books }
+    }
+
+    /// The protocol's machine.
+    pub fn machine(&self) -> &CloudManager {
+        &self.books.manager
+    }
+
+    /// What was asked of the cloud and is not answered, and of which cloud.
+    pub fn tasks(&self) -> impl Iterator<Item = (&CloudTask, Option<&String>)> {
+        self.books.tasks.iter().map(|(vm, task)| (task, self.cloud_of(*vm)))
+    }
+
+    /// The cloud that makes a VM, if one does.
+    pub fn cloud_of(&self, vm: VmId) -> Option<&String> {
+        self.books.clouds.get(self.books.names.vm(vm)?)
+    }
+
+    /// Alarms that have not rung, and when they are due.
+    pub fn alarms(&self) -> impl Iterator<Item = (Alarm, Moment)> {
+        self.books.alarms.iter().map(|(alarm, due)| (*alarm, Moment(*due)))
+    }
+
+    /// What the operator was told after this number, oldest first.
+    pub fn events_after(&self, number: u64) -> impl Iterator<Item = &Event> {
+        let first = self.books.events.partition_point(|event| event.number <= number);
+        self.books.events.range(first..)
+    }
+
+    /// The number of the latest thing that the operator was told.
+    pub fn last_event(&self) -> u64 {
+        self.books.last_event
+    }
+
+    fn step(&mut self, at: Moment, input: Input, about: Option<String>) -> Outputs {
+        let mut outputs = Vec::new();
+        for output in self.books.manager.step(input) {
+            self.books.names.learn(&output);
+            self.pack(at, output, about.as_deref(), &mut outputs);
+        }
+        outputs
+    }
+
+    fn pack(&mut self, at: Moment, output: manager::Output, about: Option<&str>, outputs: &mut Outputs) {
+        match output {
+            manager::Output::ToOperator(news) => self.tell(at, news, about, outputs),
+            manager::Output::ToAgent(vm, order) => self.order(vm, order, outputs),
+            manager::Output::ToCloud(task) => {
+                let (CloudTask::Create(vm, _) | CloudTask::Destroy(vm)) = task;
+                self.books.tasks.insert(vm, task.clone());
+                outputs.push(Output::Effect(Effect::Cloud(task, self.cloud_of(vm).cloned())));
+            }
+            manager::Output::SetAlarm(alarm, pause_ms) => {
+                let due = at.0.saturating_add(pause_ms);
+                self.books.alarms.insert(alarm, due);
+                outputs.push(Output::Effect(Effect::Alarm(alarm, Moment(due))));
+            }
+            manager::Output::Note(note) => outputs.push(Output::Effect(Effect::Note(note))),
+        }
+    }
+
+    fn tell(&mut self, at: Moment, news: News, about: Option<&str>, outputs: &mut Outputs) {
+        let gone = match news {
+            News::VmLost(vm) | News::VmDestroyed(vm) => Some((vm, self.books.names.vm(vm).cloned())),
+            _ => None,
+        };
+        let about = match news {
+            News::Accepted(_) | News::Refused(_) => about.map(Into::into),
+            _ => self.books.names.about(&news).map(|name| name.to_string()),
+        };
+        self.books.last_event += 1;
+        let event = Event { number: self.books.last_event, at_ms: at.0, news, about };
+        // A refusal changed nothing; whoever asked is answered, and nobody else needs to know.
+        if !matches!(event.news, News::Refused(_)) {
+            self.books.events.push_back(event.clone());
+            if self.books.events.len() > EVENTS_MAX {
+                self.books.events.pop_front();
+            }
+        }
+        outputs.push(Output::Effect(Effect::Told(event)));
+        if let Some((vm, name)) = gone {
+            self.forget(vm, name.as_ref(), outputs);
+        }
+    }
+
+    /// A VM is gone for ever: nobody hears it any more.
+    fn forget(&mut self, vm: VmId, name: Option<&Name>, outputs: &mut Outputs) {
+        self.books.addresses.remove(&vm);
+        for neighbour in self.books.acquainted.remove(&vm).unwrap_or_default() {
+            if let Some(others) = self.books.acquainted.get_mut(&neighbour) {
+                others.remove(&vm);
+            }
+        }
+        outputs.push(Output::Revoke(PeerId(vm.0)));
+        outputs.push(Output::Effect(Effect::Revoke(PeerId(vm.0))));
+        if let Some(name) = name
+            && self.books.manager.book().vm(name).is_none()
+        {
+            self.books.clouds.remove(name);
+        }
+        // Its components went without news of their own.
+        self.books.names.keep_only(self.books.manager.book());
+    }
+
+    fn order(&mut self, vm: VmId, mut order: Order, outputs: &mut Outputs) {
+        if let Instruction::AddBinding { client, client_vm, import, ticket, .. } = &mut order.instruction {
+            let binding = BindingId(order.number.0);
+            let statement = Statement { binding, provider_vm: vm, client: *client, import: import.clone() };
+            let bytes = statement.bytes().expect("names are bounded, and far shorter than a message may be");
+            *ticket = Ticket(self.signer.sign(&bytes).0.to_vec());
+            if *client_vm != vm {
+                self.acquaint(vm, *client_vm, outputs);
+                self.acquaint(*client_vm, vm, outputs);
+            }
+        }
+        outputs.push(send(vm, &ToAgent::Order(order)));
+    }
+
+    /// Lets `whom` know where `vm` listens, now or as soon as it is known.
+    fn acquaint(&mut self, vm: VmId, whom: VmId, outputs: &mut Outputs) {
+        let is_news = self.books.acquainted.entry(vm).or_default().insert(whom);
+        if let Some(address) = self.books.addresses.get(&vm)
+            && is_news
+        {
+            outputs.push(send(whom, &ToAgent::Neighbour { vm, address: *address }));
+        }
+    }
+
+    fn listening(&mut self, vm: VmId, address: SocketAddr) -> Outputs {
+        if self.books.manager.book().vm_by_id(vm).is_none() {
+            return Vec::new();
+        }
+        self.books.addresses.insert(vm, address);
+        let acquainted = self.books.acquainted.get(&vm).into_iter().flatten();
+        acquainted.map(|whom| send(*whom, &ToAgent::Neighbour { vm, address })).collect()
+    }
+
+    fn show_output(&self, question: u64, component: &Name, bytes_max: u32) -> Outputs {
+        let refuse = |why: String| vec![Output::Effect(Effect::Output { question, output: Err(why) })];
+        let book = self.books.manager.book();
+        let Some(entry) = book.component(component) else {
+            return refuse(format!("there is no component {component}"));
+        };
+        match (book.vm_of(entry).id, entry.id) {
+            (Some(vm), Some(component)) => {
+                vec![send(vm, &ToAgent::ShowOutput { question, component, bytes_max })]
+            }
+            _ => refuse(format!("component {component} waits for its phase; nothing of it has run")),
+        }
+    }
+}
+
+impl Machine for Manager {
+    type Happening = Happening;
+    type Effect = Effect;
+
+    fn receive(&mut self, at: Moment, from: PeerId, payload: &[u8]) -> Outputs {
+        let vm = VmId(from.0);
+        match wire::decode(payload) {
+            Ok(ToManager::Report(report)) => self.step(at, Input::FromAgent(vm, report), None),
+            Ok(ToManager::Listening { address }) => self.listening(vm, address),
+            Ok(ToManager::Output { question, output }) => {
+                vec![Output::Effect(Effect::Output { question, output })]
+            }
+            Err(_) => vec![Output::Effect(Effect::Distrusted(from, "it is no letter of an agent"))],
+        }
+    }
+
+    fn witness(&mut self, at: Moment, happening: Happening) -> Outputs {
+        match happening {
+            Happening::Asked { request, about, clouds } => {
+                let named: Vec<Name> = clouds.keys().cloned().collect();
+                self.books.clouds.extend(clouds);
+                let outputs = self.step(at, Input::FromOperator(request), Some(about));
+                // What was refused has no cloud.
+                for name in named.iter().filter(|name| self.books.manager.book().vm(name).is_none()) {
+                    self.books.clouds.remove(name);
+                }
+                outputs
+            }
+            Happening::FromCloud(outcome) => {
+                if let CloudOutcome::Created(vm) | CloudOutcome::CreateFailed(vm, _) | CloudOutcome::Destroyed(vm) =
+                    &outcome
+                {
+                    self.books.tasks.remove(vm);
+                }
+                self.step(at, Input::FromCloud(outcome), None)
+            }
+            Happening::AlarmRang(alarm) => {
+                self.books.alarms.remove(&alarm);
+                self.step(at, Input::AlarmRang(alarm), None)
+            }
+            Happening::ShowOutput { question, component, bytes_max } => {
+                self.show_output(question, &component, bytes_max)
+            }
+        }
+    }
+
+    fn write(happening: &Happening) -> Result<Vec<u8>, Error> {
+        wire::save(happening).map_err(|error| Error::Unwritable { what: "a happening", source: error.into() })
+    }
+
+    fn read(bytes: &[u8]) -> Option<Happening> {
+        wire::load(bytes).ok()
+    }
+
+    fn save(&self) -> Result<Vec<u8>, Error> {
+        wire::save(&self.books).map_err(|error| Error::Unwritable { what: "the manager's state", source: error.into() })
+    }
+
+    fn restore(self, bytes: &[u8]) -> Option<Self> {
+        Some(Self { books: wire::load(bytes).ok()?, ..self })
+    }
+}
+
+fn send(to: VmId, letter: &ToAgent) -> Output<Effect> {
+    let bytes = wire::encode(letter).expect("recipes and names are bounded, so an order is shorter than a message may be");
+    Output::Send(PeerId(to.0), bytes)
+}

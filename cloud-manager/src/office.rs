@@ -1,0 +1,433 @@
+//! The office: everything around the manager's engine that acts.
+//!
+//! It answers the calls from the desk, lets agents in, asks the clouds, rings alarms, and notices which agents are not
+//! heard of. It is one actor with one inbox; whatever may take time it leaves to others and hears of later. It decides
+//! nothing about reconfiguration: what it learns, it tells the engine.
+
+use crate::cloud::LocalCloud;
+use crate::desk::{Call, DeskError};
+use crate::document::asked::in_words;
+use crate::machine::{Effect, Happening, Manager};
+use crate::program::reachable;
+use protocol::manager::{Alarm, CloudOutcome, CloudTask, Health, News, Request};
+use protocol::{Change, Name, VmId, Wish};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use runtime::engine::{Message, Moment, Output, Reply, Surroundings};
+use runtime::identity::{self, Application, Authority, CERTIFICATE_LIFETIME_S, Grant, JoinRefusal};
+use runtime::link;
+use runtime::{Error, PeerId, Timestamp, VmName};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+
+/// How long an agent may be away before the manager's machine is told that it is silent.
+const SILENCE: Duration = Duration::from_secs(5);
+/// How long an operator waits for the output of a component.
+const OUTPUT_PATIENCE: Duration = Duration::from_secs(10);
+/// The cloud whose VMs are processes on this machine.
+pub(crate) const LOCAL: &str = "local";
+
+type Engine = ActorRef<Message<Manager>>;
+
+/// What the office can be told.
+pub(crate) enum Errand {
+    /// An engine has come to life.
+    Begin(Box<Beginning>),
+    /// The machine asks for something.
+    CarryOut(Effect),
+    /// A connection stands, or not any more.
+    Connection(link::Event),
+    /// Somebody is at the desk.
+    Call(Call),
+    /// An agent wants to join, or to have its certificate renewed.
+    Application(Application),
+    /// A VM has been away for a while; the how-many-th time it went.
+    StillAway(VmId, u64),
+    /// A cloud has something to say.
+    FromCloud(CloudOutcome),
+    /// Nobody answered the question in time.
+    GiveUp(u64),
+    /// Two thirds of the life of the manager's own certificate are over.
+    RenewOwn,
+}
+
+/// What an engine that comes to life is still waiting for.
+pub(crate) struct Beginning {
+    engine: Engine,
+    /// Where agents find the manager.
+    address: SocketAddr,
+    tasks: Vec<(CloudTask, Option<String>)>,
+    alarms: Vec<(Alarm, Moment)>,
+    /// VMs that should be heard of, with the cloud that makes them.
+    vms: Vec<(VmId, Health, Option<String>)>,
+    last_event: u64,
+}
+
+/// The way from the engine to the office; none of it waits.
+pub(crate) struct Hatch {
+    office: ActorRef<Errand>,
+    /// Told once where agents find the manager.
+    opened: Mutex<Option<oneshot::Sender<SocketAddr>>>,
+}
+
+impl Surroundings<Manager> for Hatch {
+    fn begin(&self, manager: &Manager, address: SocketAddr, engine: Engine) {
+        if let Some(opened) = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // Nobody waits for it if the program was stopped meanwhile.
+            let _ = opened.send(address);
+        }
+        let vms = manager.machine().book().vms().filter_map(|vm| Some((vm.id?, vm.health)));
+        let beginning = Beginning {
+            engine,
+            address,
+            tasks: manager.tasks().map(|(task, cloud)| (task.clone(), cloud.cloned())).collect(),
+            alarms: manager.alarms().collect(),
+            vms: vms.map(|(vm, health)| (vm, health, manager.cloud_of(vm).cloned())).collect(),
+            last_event: manager.last_event(),
+        };
+        self.tell(Errand::Begin(Box::new(beginning)));
+    }
+
+    fn carry_out(&self, effect: Effect) {
+        self.tell(Errand::CarryOut(effect));
+    }
+
+    fn notice(&self, connection: link::Event) {
+        self.tell(Errand::Connection(connection));
+    }
+}
+
+impl Hatch {
+    /// To this office; `opened` is told once where agents find the manager.
+    pub(crate) fn new(office: ActorRef<Errand>, opened: oneshot::Sender<SocketAddr>) -> Self {
+        Self { office, opened: Mutex::new(Some(opened)) }
+    }
+
+    fn tell(&self, errand: Errand) {
+        // An office that has closed carries out nothing; the program is about to end, and the journal knows the rest.
+        let _ = self.office.cast(errand);
+    }
+}
+
+/// The actor; its state is [`Desks`].
+pub(crate) struct Office;
+
+/// What the office begins with.
+pub(crate) struct Fittings {
+    /// Who certifies agents.
+    pub(crate) authority: Authority,
+    /// Where the manager's own certificate is kept.
+    pub(crate) identity_directory: PathBuf,
+    /// The cloud on this machine.
+    pub(crate) local: LocalCloud,
+    /// Rung with the number of each new event.
+    pub(crate) newest: watch::Sender<u64>,
+}
+
+/// What the office works with.
+pub(crate) struct Desks {
+    authority: Authority,
+    identity_directory: PathBuf,
+    local: LocalCloud,
+    newest: watch::Sender<u64>,
+    engine: Option<Engine>,
+    /// VMs whose agents are connected.
+    present: BTreeSet<VmId>,
+    /// How often each VM's agent went away.
+    departures: BTreeMap<VmId, u64>,
+    /// VMs that were let in and may not have connected yet.
+    admitted: BTreeSet<VmId>,
+    /// Operators who wait for the output of a component.
+    questions: BTreeMap<u64, oneshot::Sender<Result<String, DeskError>>>,
+}
+
+impl Actor for Office {
+    type Msg = Errand;
+    type State = Desks;
+    type Arguments = Fittings;
+
+    async fn pre_start(&self, myself: ActorRef<Errand>, fittings: Fittings) -> Result<Desks, ActorProcessingErr> {
+        let Fittings { authority, identity_directory, local, newest } = fittings;
+        myself.send_interval(Duration::from_secs(CERTIFICATE_LIFETIME_S * 2 / 3), || Errand::RenewOwn);
+        Ok(Desks {
+            authority,
+            identity_directory,
+            local,
+            newest,
+            engine: None,
+            present: BTreeSet::new(),
+            departures: BTreeMap::new(),
+            admitted: BTreeSet::new(),
+            questions: BTreeMap::new(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Errand>,
+        errand: Errand,
+        desks: &mut Desks,
+    ) -> Result<(), ActorProcessingErr> {
+        match errand {
+            Errand::Begin(beginning) => desks.begin(&myself, *beginning),
+            Errand::CarryOut(effect) => desks.carry_out(&myself, effect)?,
+            Errand::Connection(event) => desks.notice(&myself, event),
+            Errand::Call(call) => desks.answer(&myself, call),
+            Errand::Application(Application { wish, answer }) => {
+                let granted = desks.consider(wish).await;
+                if let Err(refused) = &granted {
+                    tracing::warn!(%refused, "an agent was not let in");
+                }
+                // The applicant may have given up; it asks again and is known then.
+                let _ = answer.send(granted);
+            }
+            Errand::StillAway(vm, departure) => {
+                if !desks.present.contains(&vm) && desks.departures.get(&vm) == Some(&departure) {
+                    desks.happened(Happening::FromCloud(CloudOutcome::Silent(vm)));
+                }
+            }
+            Errand::FromCloud(outcome) => desks.happened(Happening::FromCloud(outcome)),
+            Errand::RenewOwn => {
+                let identity = desks.authority.manager_identity(&desks.identity_directory, Timestamp::now())?;
+                desks.tell(Message::Renew(Arc::new(identity)));
+            }
+            Errand::GiveUp(question) => {
+                if let Some(answer) = desks.questions.remove(&question) {
+                    let why = "its agent does not answer now (try again when it is heard of)".to_owned();
+                    let _ = answer.send(Err(DeskError::Unavailable(why)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Desks {
+    fn tell(&self, message: Message<Manager>) {
+        if let Some(engine) = &self.engine {
+            // An engine that has failed comes back with what it waits for, and asks again.
+            let _ = engine.cast(message);
+        }
+    }
+
+    fn happened(&self, happening: Happening) {
+        self.tell(Message::Happened(happening, None));
+    }
+
+    fn begin(&mut self, myself: &ActorRef<Errand>, beginning: Beginning) {
+        self.engine = Some(beginning.engine);
+        self.local.manager_is_at(reachable(beginning.address));
+        self.newest.send_replace(beginning.last_event);
+        self.present.clear();
+        for (vm, health, cloud) in beginning.vms {
+            if cloud.as_deref() == Some(LOCAL) && health != Health::Dead {
+                self.local.resume(vm, myself);
+            }
+            if matches!(health, Health::Well | Health::Suspected(_)) {
+                self.went(myself, vm);
+            }
+        }
+        for (task, cloud) in beginning.tasks {
+            self.ask_cloud(myself, task, cloud.as_deref());
+        }
+        for (alarm, due) in beginning.alarms {
+            self.set_alarm(alarm, due);
+        }
+    }
+
+    fn carry_out(&mut self, myself: &ActorRef<Errand>, effect: Effect) -> Result<(), Error> {
+        match effect {
+            Effect::Told(event) => {
+                tracing::info!(number = event.number, about = event.about, news = ?event.news, "told");
+                if !matches!(event.news, News::Refused(_)) {
+                    self.newest.send_replace(event.number);
+                }
+            }
+            Effect::Cloud(task, cloud) => self.ask_cloud(myself, task, cloud.as_deref()),
+            Effect::Alarm(alarm, due) => self.set_alarm(alarm, due),
+            Effect::Output { question, output } => {
+                if let Some(answer) = self.questions.remove(&question) {
+                    let _ = answer.send(output.map_err(DeskError::Unknown));
+                }
+            }
+            Effect::Revoke(peer) => {
+                self.authority.revoke(peer)?;
+                self.admitted.remove(&VmId(peer.0));
+                self.present.remove(&VmId(peer.0));
+                self.local.discard(VmId(peer.0), myself);
+            }
+            Effect::Note(note) => tracing::debug!(?note, "noted"),
+            Effect::Distrusted(peer, why) => tracing::warn!(%peer, why, "a message was not believed"),
+        }
+        Ok(())
+    }
+
+    fn ask_cloud(&mut self, myself: &ActorRef<Errand>, task: CloudTask, cloud: Option<&str>) {
+        match (task, cloud) {
+            (CloudTask::Create(vm, name), Some(LOCAL)) => match self.prepare(vm, &name) {
+                Ok(()) => self.local.resume(vm, myself),
+                Err(error) => {
+                    let why = error.to_string().into();
+                    self.happened(Happening::FromCloud(CloudOutcome::CreateFailed(vm, why)));
+                }
+            },
+            (CloudTask::Create(vm, _), Some(other)) => {
+                let why = format!("there is no cloud {other:?} (known: {LOCAL})").into();
+                self.happened(Happening::FromCloud(CloudOutcome::CreateFailed(vm, why)));
+            }
+            (CloudTask::Create(vm, name), None) => {
+                tracing::info!(%vm, %name, "waiting for an agent of that name to join");
+            }
+            (CloudTask::Destroy(vm), Some(LOCAL)) => self.local.destroy(vm, myself),
+            (CloudTask::Destroy(vm), _) => self.happened(Happening::FromCloud(CloudOutcome::Destroyed(vm))),
+        }
+    }
+
+    /// An agent on this machine need not join: its certificate is put where it looks for it.
+    fn prepare(&mut self, vm: VmId, name: &Name) -> Result<(), Error> {
+        let directory = self.local.identity_directory(vm)?;
+        let name = VmName::parse(&name.to_string())?;
+        self.authority.identity(&directory, PeerId(vm.0), &name, Timestamp::now())?;
+        self.admitted.insert(vm);
+        Ok(())
+    }
+
+    fn set_alarm(&self, alarm: Alarm, due: Moment) {
+        if let Some(engine) = &self.engine {
+            let pause = Duration::from_millis(due.0.saturating_sub(Moment::now().0));
+            engine.send_after(pause, move || Message::Happened(Happening::AlarmRang(alarm), None));
+        }
+    }
+
+    fn notice(&mut self, myself: &ActorRef<Errand>, event: link::Event) {
+        match event {
+            link::Event::Up { peer, .. } => {
+                let vm = VmId(peer.0);
+                self.present.insert(vm);
+                // The machine knows which of the two it is; the other is too late and does nothing.
+                self.happened(Happening::FromCloud(CloudOutcome::Created(vm)));
+                self.happened(Happening::FromCloud(CloudOutcome::Heard(vm)));
+            }
+            link::Event::Down { peer, .. } => {
+                self.present.remove(&VmId(peer.0));
+                self.went(myself, VmId(peer.0));
+            }
+            link::Event::Refused { peer, refusal } => {
+                tracing::warn!(%peer, %refusal, "a connection was refused");
+            }
+            link::Event::Received { .. } | link::Event::Acknowledged { .. } => {}
+        }
+    }
+
+    fn went(&mut self, myself: &ActorRef<Errand>, vm: VmId) {
+        let departure = self.departures.entry(vm).or_default();
+        *departure += 1;
+        let departure = *departure;
+        myself.send_after(SILENCE, move || Errand::StillAway(vm, departure));
+    }
+
+    fn answer(&mut self, myself: &ActorRef<Errand>, call: Call) {
+        match call {
+            Call::Ask { request, clouds, answer } => {
+                let about = in_words(&request);
+                self.tell(Message::Happened(Happening::Asked { request, about, clouds }, Some(first_news(answer))));
+            }
+            Call::Look(look) => self.tell(Message::Look(Box::new(|manager: &Manager| look(manager.machine())))),
+            Call::EventsAfter { number, at_most, answer } => {
+                let look = move |manager: &Manager| {
+                    // Whoever asked may be gone by now; then nobody misses the answer.
+                    let _ = answer.send(manager.events_after(number).take(at_most).cloned().collect());
+                };
+                self.tell(Message::Look(Box::new(look)));
+            }
+            Call::Invite { vm, good_for_s, answer } => {
+                let token = self.authority.invite(vm, good_for_s, Timestamp::now());
+                let token = token.map(|token| token.to_string());
+                let _ = answer.send(token.map_err(|error| DeskError::Unavailable(error.to_string())));
+            }
+            Call::Logs { component, bytes_max, answer } => {
+                // Questions are told apart across restarts by beginning with the time.
+                let question = self.questions.last_key_value().map_or(Moment::now().0, |(last, _)| last + 1);
+                self.questions.insert(question, answer);
+                let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX);
+                self.happened(Happening::ShowOutput { question, component, bytes_max });
+                myself.send_after(OUTPUT_PATIENCE, move || Errand::GiveUp(question));
+            }
+        }
+    }
+
+    /// Decides about someone at the door.
+    async fn consider(&mut self, wish: identity::Wish) -> Result<Grant, Error> {
+        let now = Timestamp::now();
+        match wish {
+            identity::Wish::Renew { certified, certificate_request } => {
+                self.authority.renew(certified.peer, &certified.name, &certificate_request, now)
+            }
+            identity::Wish::Join(request) => {
+                let applicant = self.authority.examine(&request, now)?;
+                let vm = match applicant.known {
+                    Some(peer) => VmId(peer.0),
+                    None => self.number_for(&applicant.name).await?,
+                };
+                let grant = self.authority.admit(&applicant, PeerId(vm.0), now)?;
+                self.admitted.insert(vm);
+                Ok(grant)
+            }
+        }
+    }
+
+    /// The number under which an agent of that name joins; a VM that nobody asked for is added.
+    async fn number_for(&self, name: &VmName) -> Result<VmId, Error> {
+        let not_wanted = |why: &str| Error::from(JoinRefusal::NotWanted(why.to_owned()));
+        let halting = || not_wanted("the manager is halting");
+        let wanted = Name::new(name.as_str()).map_err(|error| not_wanted(&error.to_string()))?;
+        let mut found = self.awaited(&wanted).await.ok_or_else(halting)?;
+        if found.is_none() {
+            let (answer, answered) = oneshot::channel();
+            let wishes = vec![Wish::AddVm { vm: wanted.clone() }];
+            let request = Request::Make(Change { wishes, ..Change::default() });
+            let about = format!("{wanted} joins");
+            let asked = Happening::Asked { request, about, clouds: BTreeMap::new() };
+            self.tell(Message::Happened(asked, Some(first_news(answer))));
+            if let News::Refused(refusals) = answered.await.map_err(|_| halting())? {
+                let why = refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                return Err(not_wanted(&why));
+            }
+            found = self.awaited(&wanted).await.ok_or_else(halting)?;
+        }
+        match found {
+            Some((Some(vm), Health::Awaited)) if !self.admitted.contains(&vm) => Ok(vm),
+            Some((Some(_), _)) => Err(JoinRefusal::NameTaken(name.clone()).into()),
+            _ => Err(not_wanted("a VM of that name waits for an earlier change (try again)")),
+        }
+    }
+
+    /// The VM of that name in the book. The outer `None` means that nobody answers.
+    async fn awaited(&self, name: &Name) -> Option<Option<(Option<VmId>, Health)>> {
+        let (answer, answered) = oneshot::channel();
+        let name = name.clone();
+        let look = move |manager: &Manager| {
+            let vm = manager.machine().book().vm(&name);
+            let _ = answer.send(vm.map(|vm| (vm.id, vm.health)));
+        };
+        self.tell(Message::Look(Box::new(look)));
+        answered.await.ok()
+    }
+}
+
+/// Passes the machine's first news on to whoever asked: it is the answer.
+fn first_news(answer: oneshot::Sender<News>) -> Reply<Manager> {
+    Box::new(move |outputs| {
+        let news = outputs.iter().find_map(|output| match output {
+            Output::Effect(Effect::Told(event)) => Some(event.news.clone()),
+            _ => None,
+        });
+        if let Some(news) = news {
+            // Whoever asked may be gone by now; what was asked is done all the same.
+            let _ = answer.send(news);
+        }
+    })
+}

@@ -1,0 +1,108 @@
+//! Events as they come: nothing is lost when a stream breaks, and what is too old is told.
+
+mod stand;
+
+use cloud_manager::{
+    api::Settings,
+    client::{Client, Events, Happening},
+    document::{Accepted, EventDocument, Gap},
+};
+use serde_json::json;
+use stand::Stand;
+use std::time::Duration;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    time::timeout,
+};
+
+async fn add_vm(client: &Client, name: &str) {
+    let wishes = json!({ "wishes": [{ "add-vm": { "name": name } }] });
+    let _: Accepted = client.post("/v1/changes", &wishes).await.unwrap();
+}
+
+async fn next(events: &mut Events) -> EventDocument {
+    match events.next().await.unwrap() {
+        Some(Happening::Event(event)) => *event,
+        other => panic!("no event but {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_goes_on_without_loss() {
+    let stand = Stand::new("resume");
+    let client = stand.client();
+    let mut seen = Vec::new();
+    let mut last = 0;
+    for round in 0..10 {
+        let mut events = client.events(last).await.unwrap();
+        add_vm(&client, &format!("vm{round}")).await;
+        // Two of the events of this round; the stream is dropped, and the others come in the next one.
+        for _ in 0..2 {
+            let event = next(&mut events).await;
+            last = event.number;
+            seen.push(event);
+        }
+    }
+    let mut events = client.events(last).await.unwrap();
+    while seen.last().is_none_or(|event| event.change != Some(10) || event.what != "change-done") {
+        seen.push(next(&mut events).await);
+    }
+    let numbers: Vec<u64> = seen.iter().map(|event| event.number).collect();
+    assert_eq!(numbers, (1..=seen.len() as u64).collect::<Vec<_>>());
+    let whats: Vec<&str> = seen.iter().filter(|event| event.number <= 5).map(|event| event.what.as_str()).collect();
+    assert_eq!(whats, ["accepted", "phase-posted", "vm-made", "phase-done", "change-done"]);
+}
+
+#[tokio::test]
+async fn what_is_too_old_is_told_as_a_gap() {
+    let stand = Stand::with("gap", Settings::default(), 3);
+    let client = stand.client();
+    add_vm(&client, "web").await;
+    let mut events = client.events(1).await.unwrap();
+    assert_eq!(events.next().await.unwrap(), Some(Happening::Gap(Gap { from: 2, to: 2 })));
+    assert_eq!(next(&mut events).await.number, 3);
+}
+
+#[tokio::test]
+async fn the_header_of_a_resumed_stream_counts_more_than_its_address_and_silence_is_kept_alive() {
+    let settings = Settings { keep_alive: Duration::from_millis(20), ..Settings::default() };
+    let stand = Stand::with("header", settings, 100);
+    let client = stand.client();
+    add_vm(&client, "web").await;
+    let mut stream = stand.raw().await;
+    let head = format!(
+        "GET /v1/events?after=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nLast-Event-ID: 4\r\n\r\n",
+        stand.access.token
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    let mut bytes = [0; 4096];
+    while !text.contains(": still here") {
+        let read = timeout(Duration::from_secs(20), stream.read(&mut bytes)).await.unwrap().unwrap();
+        assert!(read > 0, "the stream ended: {text}");
+        text += &String::from_utf8_lossy(&bytes[..read]);
+    }
+    assert!(text.contains("id: 5\nevent: change-done\n") && !text.contains("id: 4"), "{text}");
+    assert!(text.to_lowercase().contains("content-type: text/event-stream"), "{text}");
+}
+
+#[tokio::test]
+async fn streams_are_counted_and_given_back() {
+    let stand = Stand::with("streams", Settings { streams_max: 1, ..Settings::default() }, 100);
+    let client = stand.client();
+    let first = client.events(0).await.unwrap();
+    assert!(client.events(0).await.is_err());
+    drop(first);
+    // The place is free when the manager has noticed; it writes to find out.
+    let again = async {
+        loop {
+            add_vm(&client, "web").await;
+            if client.events(0).await.is_ok() {
+                return;
+            }
+            let gone = json!({ "wishes": [{ "remove-vm": "web" }] });
+            let _: Accepted = client.post("/v1/changes", &gone).await.unwrap();
+        }
+    };
+    timeout(Duration::from_secs(20), again).await.expect("the place is given back");
+}

@@ -1,0 +1,257 @@
+//! A manager for tests: a real machine with real agents behind it, all in memory, and the real API in front of it on a
+//! socket of this machine.
+//!
+//! Hosts do as they are asked, at once, unless a test holds something back. Time is made up: each event comes a tenth of
+//! a second after the one before, so that what people see is the same each time.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+#[path = "../../../protocol/tests/stage/mod.rs"]
+pub(crate) mod stage;
+
+use cloud_manager::{
+    access::Access,
+    api::{Api, Certificate, Settings, Tokens, serve},
+    client::Client,
+    desk::{Call, Desk, DeskError, Event, NameRegister},
+    document::{Role, asked},
+};
+use protocol::manager::{News, Request};
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+use stage::{Move, Stage};
+use std::{
+    collections::VecDeque,
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc as blocking},
+    thread,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{mpsc, oneshot, watch},
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+/// When the first event happens: in November 2023.
+const BEGINNING_MS: u64 = 1_700_000_000_000;
+
+/// A manager that is running until it is dropped.
+pub(crate) struct Stand {
+    pub(crate) access: Access,
+    pub(crate) address: SocketAddr,
+    pub(crate) folder: PathBuf,
+    pub(crate) tokens: Arc<Tokens>,
+    scenes: mpsc::UnboundedSender<Scene>,
+    halt: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+type Scene = Box<dyn FnOnce(&mut Theatre) + Send>;
+
+impl Stand {
+    pub(crate) fn new(name: &str) -> Self {
+        Self::with(name, Settings::default(), 100_000)
+    }
+
+    /// A manager with these settings that keeps so many events.
+    pub(crate) fn with(name: &str, settings: Settings, events_max: usize) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stand").join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder for the test can be made");
+        let tokens = Arc::new(Tokens::open(&folder.join("tokens.json")).expect("there are no tokens yet"));
+        let (token, _) = tokens.create("first", Role::Admin, BEGINNING_MS).expect("a token can be made");
+        let certificate = Certificate::open(&folder.join("certificate.json"), &["127.0.0.1".into()]);
+        let certificate = certificate.expect("a certificate can be made");
+        let (scenes, watched) = mpsc::unbounded_channel();
+        let (halt, halted) = oneshot::channel();
+        let (ready, is_ready) = blocking::channel();
+        let (tls, keys) = (certificate.server().expect("TLS can be set up"), Arc::clone(&tokens));
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+            runtime.expect("a runtime can be built").block_on(async move {
+                let (calls, taken) = mpsc::channel(64);
+                let (newest, seen) = watch::channel(0);
+                let theatre = Theatre::new(newest, events_max);
+                let playing = tokio::spawn(theatre.play(taken, watched));
+                let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
+                ready.send(listener.local_addr().expect("it is bound")).expect("the test waits for it");
+                let api = Api::new(Desk::new(calls, seen), keys, settings);
+                serve(listener, tls, api, async { drop(halted.await) }).await;
+                playing.abort();
+            });
+        });
+        let address = is_ready.recv().expect("the manager starts");
+        let access = Access { url: format!("https://{address}"), certificate: certificate.pem().into(), token };
+        access.write(&folder.join("access.json")).expect("an access file can be written");
+        Self { access, address, folder, tokens, scenes, halt: Some(halt), thread: Some(thread) }
+    }
+
+    /// A client with the first token.
+    pub(crate) fn client(&self) -> Client {
+        Client::new(&self.access).expect("the access file is good")
+    }
+
+    /// A client with a new token of this role.
+    pub(crate) fn client_who_may(&self, role: Role) -> Client {
+        let (token, _) = self.tokens.create("test", role, BEGINNING_MS).expect("a token can be made");
+        self.client_with(&token)
+    }
+
+    pub(crate) fn client_with(&self, token: &str) -> Client {
+        Client::new(&Access { token: token.into(), ..self.access.clone() }).expect("the access file is good")
+    }
+
+    /// From now on, nothing of this sort happens; all else does.
+    pub(crate) fn hold_back(&self, held_back: impl Fn(Move) -> bool + Send + 'static) {
+        self.direct(move |theatre| {
+            theatre.held_back = Box::new(held_back);
+            theatre.run();
+        });
+    }
+
+    /// From now on, everything happens.
+    pub(crate) fn let_go(&self) {
+        self.hold_back(|_| false);
+    }
+
+    /// Does something to the stage, and lets everything happen that is not held back.
+    pub(crate) fn direct<T: Send + 'static>(&self, scene: impl FnOnce(&mut Theatre) -> T + Send + 'static) -> T {
+        let (done, is_done) = blocking::channel();
+        let scene = move |theatre: &mut Theatre| {
+            let result = scene(theatre);
+            theatre.observe();
+            theatre.run();
+            done.send(result).expect("the test waits for it");
+        };
+        self.scenes.send(Box::new(scene)).ok().expect("the manager runs");
+        is_done.recv().expect("the manager runs")
+    }
+
+    /// A connection on which anything can be said.
+    pub(crate) async fn raw(&self) -> TlsStream<TcpStream> {
+        let mut roots = RootCertStore::empty();
+        let certificate = CertificateDer::from_pem_slice(self.access.certificate.as_bytes());
+        roots.add(certificate.expect("it is in the PEM format")).expect("it is a certificate");
+        let config = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("there is a version")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let stream = TcpStream::connect(self.address).await.expect("the manager listens");
+        let name = "127.0.0.1".try_into().expect("it is an address");
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("the certificate fits")
+    }
+
+    /// The manager halts.
+    pub(crate) fn halt(&mut self) {
+        if let (Some(halt), Some(thread)) = (self.halt.take(), self.thread.take()) {
+            let _ = halt.send(());
+            thread.join().expect("the manager halts without a panic");
+        }
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            self.halt();
+        }
+    }
+}
+
+/// Everything behind the desk.
+pub(crate) struct Theatre {
+    pub(crate) stage: Stage,
+    pub(crate) held_back: Box<dyn Fn(Move) -> bool + Send>,
+    names: NameRegister,
+    events: VecDeque<Event>,
+    events_max: usize,
+    newest: watch::Sender<u64>,
+}
+
+impl Theatre {
+    fn new(newest: watch::Sender<u64>, events_max: usize) -> Self {
+        Self {
+            stage: Stage::new(),
+            held_back: Box::new(|_| false),
+            names: NameRegister::default(),
+            events: VecDeque::new(),
+            events_max,
+            newest,
+        }
+    }
+
+    async fn play(mut self, mut calls: mpsc::Receiver<Call>, mut scenes: mpsc::UnboundedReceiver<Scene>) {
+        loop {
+            tokio::select! {
+                Some(call) = calls.recv() => self.take(call),
+                Some(scene) = scenes.recv() => scene(&mut self),
+                else => return,
+            }
+        }
+    }
+
+    fn take(&mut self, call: Call) {
+        match call {
+            Call::Ask { request, answer, .. } => {
+                let news = self.ask(request);
+                let _ = answer.send(news);
+                self.run();
+            }
+            Call::Look(look) => look(&self.stage.manager),
+            Call::EventsAfter { number, at_most, answer } => {
+                let after = self.events.iter().filter(|event| event.number > number).take(at_most);
+                let _ = answer.send(after.cloned().collect());
+            }
+            Call::Invite { vm, good_for_s, answer } => {
+                let vm = vm.map_or("any".to_string(), |vm| vm.to_string());
+                let _ = answer.send(Ok(format!("token for {vm} and {good_for_s} s")));
+            }
+            Call::Logs { component, bytes_max, answer } => {
+                let found = self.stage.manager.book().component(&component);
+                let log = format!("{component} wrote this\n").chars().take(bytes_max).collect();
+                let missing = || DeskError::Unknown(format!("there is no component {component:?}"));
+                let _ = answer.send(found.map(|_| log).ok_or_else(missing));
+            }
+        }
+    }
+
+    /// The operator asks.
+    pub(crate) fn ask(&mut self, request: Request) -> News {
+        let words = asked::in_words(&request);
+        let news = self.stage.ask(request);
+        self.observe_as(Some(words));
+        news
+    }
+
+    /// Lets everything happen that is not held back.
+    pub(crate) fn run(&mut self) {
+        while let Some(next) = self.stage.moves().into_iter().find(|it| !(self.held_back)(*it)) {
+            self.stage.make(next);
+            self.observe();
+        }
+    }
+
+    fn observe(&mut self) {
+        self.observe_as(None);
+    }
+
+    fn observe_as(&mut self, asked: Option<String>) {
+        self.stage.said.iter().for_each(|output| self.names.learn(output));
+        for news in std::mem::take(&mut self.stage.news) {
+            let number = *self.newest.borrow() + 1;
+            let about = match &news {
+                News::Accepted(_) => asked.clone(),
+                news => self.names.about(news).map(String::from),
+            };
+            self.events.push_back(Event { number, at_ms: BEGINNING_MS + number * 100, news, about });
+            if self.events.len() > self.events_max {
+                self.events.pop_front();
+            }
+            self.newest.send_replace(number);
+        }
+    }
+}
