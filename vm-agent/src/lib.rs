@@ -1,0 +1,7 @@
+//! The agent of one VM.
+//!
+//! It does not know any rule of reconfiguration: those are `protocol`'s, and it only carries out what they ask for.
+//!
+//! - [`recipe`]: how the operations of a kind of component are carried out, as an application file says it.
+
+pub mod recipe;
