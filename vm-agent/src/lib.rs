@@ -2,6 +2,8 @@
 //!
 //! It does not know any rule of reconfiguration: those are `protocol`'s, and it only carries out what they ask for.
 //!
-//! - [`recipe`]: how the operations of a kind of component are carried out, as an application file says it.
+//! - [`recipe`]: how the operations of a kind of component are carried out, as an application file says it;
+//! - [`host`]: carries them out with real processes, files and ports, and says how they ended.
 
+pub mod host;
 pub mod recipe;
