@@ -12,7 +12,7 @@ fn a_component_is_played_by_this_very_program() {
     stage::play();
 }
 
-fn server(role: &str, probe: Value) -> Value {
+fn server(role: &str, probe: &Value) -> Value {
     json!({
         "version": 1,
         "values": { "port": { "template": "{{ free_port() }}" } },
@@ -28,7 +28,7 @@ fn server(role: &str, probe: Value) -> Value {
 async fn a_start_is_done_when_the_port_is_open_and_not_before() {
     let mut stage = Stage::new().await;
     let gate = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut recipe = server("tcp", json!({ "tcp": { "port": "{{ port }}" } }));
+    let mut recipe = server("tcp", &json!({ "tcp": { "port": "{{ port }}" } }));
     recipe["environment"]["GATE"] = json!(gate.local_addr().unwrap().to_string());
     let start = task(1, &recipe, start());
     stage.begin(&start);
@@ -45,7 +45,7 @@ async fn a_start_is_done_when_the_port_is_open_and_not_before() {
 #[tokio::test]
 async fn an_http_answer_counts_only_with_a_good_status() {
     let mut stage = Stage::new().await;
-    let recipe = server("http", json!({ "http": { "url": "http://{{ host }}:{{ port }}/health" } }));
+    let recipe = server("http", &json!({ "http": { "url": "http://{{ host }}:{{ port }}/health" } }));
     stage.carry_out(&task(1, &recipe, start())).await;
     stage.carry_out(&task(2, &recipe, Work::Stop)).await;
 }

@@ -4,7 +4,7 @@
 //! has to be installed.
 
 // Each test program uses a part of it.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use protocol::{BindingId, ComponentId, HeldBinding, HostOutcome, HostTask, Kind, Name, Values, Work};
 use serde_json::{Value, json};
@@ -187,13 +187,18 @@ pub(crate) fn held(import: &str, binding: u64, values: &[(&str, &str)]) -> HeldB
 }
 
 /// A recipe with these operations.
+// The JSON is written at the place of the call.
+#[allow(clippy::needless_pass_by_value)]
 pub(crate) fn recipe(operations: Value) -> Value {
     json!({ "version": 1, "operations": operations })
 }
 
-/// A process that writes its number down and stays.
+/// A process that writes its number down and stays; ready once a number is written.
 pub(crate) fn sleeper() -> Value {
-    recipe(json!({ "start": { "process": { "run": "echo $$ >> starts; exec sleep 1000" } } }))
+    recipe(json!({
+        "start": { "process": { "run": "echo $$ >> starts; exec sleep 1000" } },
+        "check": { "probe": { "command": { "run": "test -e starts" } } }
+    }))
 }
 
 /// The processes that carry the mark of this component and have not ended.
