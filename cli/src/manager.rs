@@ -48,7 +48,8 @@ struct RunArguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let Command::Run(arguments) = &arguments.command;
     service::run(async {
-        let program = std::env::current_exe().map_err(|error| Failure::System("this program cannot be found", error))?;
+        let program =
+            std::env::current_exe().map_err(|error| Failure::System("this program cannot be found", error))?;
         let settings = Settings {
             data: arguments.data.clone(),
             listen: arguments.listen,

@@ -2,11 +2,12 @@
 
 use crate::Ending;
 use crate::failure::Failure;
+use std::io::IsTerminal;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 /// How much is logged unless `HOLDFAST_LOG` says otherwise: a quiet hour is a quiet log.
-const LOGGED: &str = "info";
+const LOGGED: &str = "info,ractor=warn";
 /// Threads that step machines and carry messages; one may wait for the disk.
 const WORKERS: usize = 2;
 
@@ -14,7 +15,11 @@ const WORKERS: usize = 2;
 pub(crate) fn run(program: impl Future<Output = Result<Ending, Failure>>) -> Result<Ending, Failure> {
     let filter = EnvFilter::try_from_env("HOLDFAST_LOG").unwrap_or_else(|_| EnvFilter::new(LOGGED));
     // A second log in one process is no reason not to run.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .try_init();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build();
     runtime.map_err(|error| Failure::System("no threads can be started", error))?.block_on(program)
 }

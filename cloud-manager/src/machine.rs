@@ -328,6 +328,7 @@ impl Machine for Manager {
 }
 
 fn send(to: VmId, letter: &ToAgent) -> Output<Effect> {
-    let bytes = wire::encode(letter).expect("recipes and names are bounded, so an order is shorter than a message may be");
+    let bytes =
+        wire::encode(letter).expect("recipes and names are bounded, so an order is shorter than a message may be");
     Output::Send(PeerId(to.0), bytes)
 }

@@ -200,11 +200,7 @@ pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-async fn pass_on<T: Send + 'static>(
-    mut from: mpsc::Receiver<T>,
-    office: ActorRef<Errand>,
-    as_errand: fn(T) -> Errand,
-) {
+async fn pass_on<T: Send + 'static>(mut from: mpsc::Receiver<T>, office: ActorRef<Errand>, as_errand: fn(T) -> Errand) {
     while let Some(item) = from.recv().await {
         if office.cast(as_errand(item)).is_err() {
             return;

@@ -127,7 +127,10 @@ impl<'a> Court<'a> {
             && let Some(said) = self.on_the_way.remove(&(*from, place, *number))
             && said != bytes
         {
-            self.breach(AGREEMENT, format!("{place:?} received message {number} of {from:?} otherwise than it was sent"));
+            self.breach(
+                AGREEMENT,
+                format!("{place:?} received message {number} of {from:?} otherwise than it was sent"),
+            );
             return false;
         }
         for (to, number, bytes) in &step.said {

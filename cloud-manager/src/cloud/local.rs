@@ -155,4 +155,3 @@ async fn destroy(place: &Path) {
         tracing::warn!(place = %place.display(), %error, "cannot be removed");
     }
 }
-

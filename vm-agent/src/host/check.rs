@@ -1,0 +1,209 @@
+//! Asking a component whether it is ready.
+
+use super::{
+    command::Step,
+    component::Component,
+    failure::{Attempt, Failure},
+    running::Running,
+    spawn::Invocation,
+    template::View,
+};
+use crate::recipe::{Check, Probe};
+use std::{io, net::IpAddr, time::Duration};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::{Instant, sleep, timeout, timeout_at},
+};
+
+/// The first pause of an eager wait; each further one is twice as long, up to the interval.
+const PAUSE_FIRST: Duration = Duration::from_millis(5);
+/// Of an HTTP answer nothing is read beyond this.
+const ANSWER_BYTES_MAX: usize = 1024;
+
+/// What is asked, with all templates rendered.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    sort: Sort,
+    check: Check,
+}
+
+#[derive(Clone, Debug)]
+enum Sort {
+    Tcp { host: String, port: u16 },
+    Http { host: String, port: u16, path: String },
+    Command(Invocation),
+}
+
+impl Question {
+    pub(super) fn of(check: &Check, component: &Component, view: &View<'_>) -> Result<Self, Failure> {
+        let sort = match &check.probe {
+            Probe::Tcp { port, host } => {
+                let port = view.render("check port", port)?;
+                let port = port.trim().parse().map_err(|_| Failure::new(format!("check: {port:?} is no port")))?;
+                let host = host.as_ref().map(|host| view.render("check host", host)).transpose()?;
+                Sort::Tcp { host: host.unwrap_or_else(|| reachable(view.host).to_string()), port }
+            }
+            Probe::Http { url } => {
+                let url = view.render("check url", url)?;
+                parse(url.trim()).ok_or_else(|| Failure::new(format!("check: {url:?} is not http://host:port/path")))?
+            }
+            Probe::Command { run } => Sort::Command(component.invocation(Step::Check, run, view)?),
+        };
+        Ok(Self { sort, check: check.clone() })
+    }
+
+    /// Asks once.
+    pub(super) async fn ask(&self, component: &Component) -> Result<(), Failure> {
+        let limit = Duration::from_millis(self.check.attempt_ms);
+        let too_late = |_| Failure::new(format!("no answer within {limit:?}"));
+        match &self.sort {
+            Sort::Tcp { host, port } => timeout(limit, connect(host, *port)).await.map_err(too_late)?.map(drop),
+            Sort::Http { host, port, path } => timeout(limit, get(host, *port, path)).await.map_err(too_late)?,
+            Sort::Command(invocation) => component.run_check(invocation, limit).await,
+        }
+    }
+
+    /// Asks until the answer is yes, the process has ended, or the time is over.
+    pub(super) async fn ready(&self, component: &Component, running: Option<&Running>) -> Result<(), Failure> {
+        let limit = Duration::from_millis(self.check.ready_within_ms);
+        let deadline = Instant::now() + limit;
+        let interval = Duration::from_millis(self.check.interval_ms.max(1));
+        let mut pause = PAUSE_FIRST.min(interval);
+        let mut last = Failure::new("not asked");
+        let asking = async {
+            loop {
+                match self.ask(component).await {
+                    Ok(()) => return,
+                    Err(failure) => last = failure,
+                }
+                sleep(pause).await;
+                pause = (pause * 2).min(interval);
+            }
+        };
+        tokio::select! {
+            biased;
+            ended = Running::ended(running) => return Err(Failure::new(format!("ended before it was ready: {ended}"))),
+            in_time = timeout_at(deadline, asking) => if in_time.is_ok() { return Ok(()) },
+        }
+        Err(Failure::new(format!("not ready within {limit:?}; the last check: {last}")))
+    }
+
+    /// Asks again and again, and returns once it has failed too often in a row; never, if it is not to be asked.
+    pub(super) async fn alive(&self, component: &Component) -> Failure {
+        let Some(period) = self.check.liveness_ms.map(Duration::from_millis) else {
+            return std::future::pending().await;
+        };
+        let mut failures = 0;
+        loop {
+            sleep(period).await;
+            match self.ask(component).await {
+                Ok(()) => failures = 0,
+                Err(failure) => {
+                    failures += 1;
+                    if failures >= self.check.failures_max {
+                        return failure.during(format_args!("check failed {failures} times in a row"));
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn connect(host: &str, port: u16) -> Result<TcpStream, Failure> {
+    let stream = TcpStream::connect((host, port)).await.attempt(format!("connect to {host}:{port}"))?;
+    // A port to which nobody listens may be chosen as one's own: then one has connected to oneself.
+    match (stream.local_addr(), stream.peer_addr()) {
+        (Ok(own), Ok(other)) if own != other => Ok(stream),
+        _ => Err(Failure::new(format!("nobody listens at {host}:{port}"))),
+    }
+}
+
+async fn get(host: &str, port: u16, path: &str) -> Result<(), Failure> {
+    let mut stream = connect(host, port).await?;
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: holdfast\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.attempt("send a request")?;
+    let mut answer = Vec::with_capacity(ANSWER_BYTES_MAX);
+    while answer.len() < ANSWER_BYTES_MAX && !answer.contains(&b'\n') {
+        let room = u64::try_from(ANSWER_BYTES_MAX - answer.len()).unwrap_or(0);
+        match (&mut stream).take(room).read_buf(&mut answer).await {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).attempt("read the answer"),
+        }
+    }
+    match status(&answer) {
+        Some(200..=399) => Ok(()),
+        Some(status) => Err(Failure::new(format!("answered with status {status}"))),
+        None => Err(Failure::new("the answer is not HTTP")),
+    }
+}
+
+/// The status of an HTTP answer.
+fn status(answer: &[u8]) -> Option<u16> {
+    let line = answer.split(|byte| *byte == b'\n').next()?;
+    let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
+    words.next().filter(|version| version.starts_with("HTTP/1."))?;
+    words.next().filter(|status| status.len() == 3)?.parse().ok()
+}
+
+fn parse(url: &str) -> Option<Sort> {
+    let rest = url.strip_prefix("http://")?;
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    // What follows the last colon is a port, unless that colon is inside the brackets of an IPv6 address.
+    let (host, port) = match authority.rsplit_once(':').filter(|(_, port)| !port.contains(']')) {
+        Some((host, port)) => (host, port.parse().ok()?),
+        None => (authority, 80),
+    };
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+    let path = if path.is_empty() { "/" } else { path };
+    (!host.is_empty() && is_plain(host) && is_plain(path)).then(|| Sort::Http {
+        host: host.into(),
+        port,
+        path: path.into(),
+    })
+}
+
+/// Whoever listens everywhere is asked here.
+fn reachable(host: IpAddr) -> IpAddr {
+    match host {
+        IpAddr::V4(host) if host.is_unspecified() => std::net::Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(host) if host.is_unspecified() => std::net::Ipv6Addr::LOCALHOST.into(),
+        host => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_taken_apart() {
+        let parts = |url: &str| match parse(url) {
+            Some(Sort::Http { host, port, path }) => format!("{host} {port} {path}"),
+            _ => "-".into(),
+        };
+        assert_eq!(parts("http://a:8080/b/c?d"), "a 8080 /b/c?d");
+        assert_eq!(parts("http://a"), "a 80 /");
+        assert_eq!(parts("http://[::1]:8080"), "::1 8080 /");
+        assert_eq!(parts("http://[::1]/x"), "::1 80 /x");
+        for wrong in
+            ["https://a/", "http://", "http://a:b/", "http://a:99999/", "http://a/b c", "http://a/\r\nX: y", ""]
+        {
+            assert_eq!(parts(wrong), "-", "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_status_line_is_believed() {
+        assert_eq!(status(b"HTTP/1.1 200 OK\r\nA: b"), Some(200));
+        assert_eq!(status(b"HTTP/1.0 503 \n"), Some(503));
+        for garbage in [&b""[..], b"SSH-2.0-x\r\n", b"HTTP/1.1", b"HTTP/1.1 2\n", b"HTTP/1.1 +20\n", b"\xff 200\n"] {
+            assert_ne!(status(garbage), Some(200));
+        }
+    }
+}

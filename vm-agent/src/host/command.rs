@@ -1,0 +1,150 @@
+//! Running an operation's command: to its end, under its time limit, with nothing left behind.
+
+use super::{
+    component::Component,
+    failure::{Attempt, Failure},
+    group::Group,
+    output::{self, TAIL_BYTES_MAX},
+    process::ProcessMark,
+    spawn::{Invocation, Waiting, ending, spawn},
+    template::View,
+};
+use crate::recipe::{Command, CommandLine, Signal};
+use std::{collections::BTreeMap, fmt, fs, path::Path, time::Duration};
+use tokio::{process::Child, time::timeout};
+
+/// What a command that is ended early has to tidy up.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What a command is run for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Install,
+    Announce,
+    Configure,
+    /// A process that stays.
+    Start,
+    /// A start that ends once the component is started.
+    StartScript,
+    Check,
+    Rebind,
+    Stop,
+    Purge,
+}
+
+impl Step {
+    /// Whether values may be handed out, through the file `$HOLDFAST_VALUES`.
+    fn hands_out(self) -> bool {
+        matches!(self, Self::Install | Self::Announce | Self::StartScript)
+    }
+
+    /// Whether it is a part of a run, which alone has imports and the recipe's environment.
+    fn is_of_a_run(self) -> bool {
+        !matches!(self, Self::Install | Self::Announce | Self::Purge)
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Install => "install",
+            Self::Announce => "announce",
+            Self::Configure => "configure",
+            Self::Start | Self::StartScript => "start",
+            Self::Check => "check",
+            Self::Rebind => "rebind",
+            Self::Stop => "stop",
+            Self::Purge => "purge",
+        })
+    }
+}
+
+impl Component {
+    /// Runs the command of a step, if there is one, and ends what it leaves behind.
+    pub(super) async fn run(&self, step: Step, command: Option<&Command>, view: &View<'_>) -> Result<(), Failure> {
+        let Some(command) = command else { return Ok(()) };
+        let invocation = self.invocation(step, &command.run, view)?;
+        let (waiting, begins) = self.launch(step, &invocation)?;
+        let mark_file = self.place.command_mark();
+        waiting.mark.save(&mark_file)?;
+        let group = self.group(&waiting.mark);
+        let ended = finish(waiting.release().await, &group, Duration::from_millis(command.time_limit_ms)).await;
+        group.end_for_certain(Signal::Term, GRACE).await;
+        let _ = fs::remove_file(mark_file);
+        ended.map_err(|failure| self.with_output(failure.during(step), begins))
+    }
+
+    /// Runs a check; its output is kept until the next one.
+    pub(super) async fn run_check(&self, invocation: &Invocation, time_limit: Duration) -> Result<(), Failure> {
+        let waiting = spawn(invocation, &self.place.home(), output::open_for_check(&self.place)?)?;
+        let mark_file = self.place.check_mark();
+        waiting.mark.save(&mark_file)?;
+        let group = self.group(&waiting.mark);
+        let ended = finish(waiting.release().await, &group, time_limit).await;
+        group.end_for_certain(Signal::Term, GRACE).await;
+        let _ = fs::remove_file(mark_file);
+        ended.map_err(|failure| failure.with_output(&output::tail(&self.place.check_output(), 0, TAIL_BYTES_MAX / 4)))
+    }
+
+    /// Makes the process of a step, which waits to be let go, and says where its output begins.
+    pub(super) fn launch(&self, step: Step, invocation: &Invocation) -> Result<(Waiting, u64), Failure> {
+        let (output, begins) = output::open(&self.place, &step.to_string(), self.serial)?;
+        self.room.watch_output(&self.place.output());
+        Ok((spawn(invocation, &self.place.home(), output)?, begins))
+    }
+
+    /// What to run for this step, with the environment that belongs to it.
+    pub(super) fn invocation(&self, step: Step, line: &CommandLine, view: &View<'_>) -> Result<Invocation, Failure> {
+        let words = view.words(&format!("{step} command"), line)?;
+        let mut environment = BTreeMap::new();
+        if step.is_of_a_run() {
+            for (variable, template) in &view.recipe.environment {
+                let text = view.render(&format!("environment variable {variable}"), template)?;
+                environment.insert(variable.clone(), text);
+            }
+        }
+        environment.extend(view.variables());
+        environment.insert("HOLDFAST_TASK".into(), self.serial.to_string());
+        if step.hands_out() {
+            let path = self.place.values();
+            fs::write(&path, "").attempt(format!("write {}", path.display()))?;
+            environment.insert("HOLDFAST_VALUES".into(), path.display().to_string());
+        }
+        Ok(Invocation { words, environment })
+    }
+
+    /// Ends what a command of an earlier life has left, so that it does not run twice at the same time.
+    pub(super) async fn sweep(&self) {
+        for mark_file in [self.place.command_mark(), self.place.check_mark()] {
+            self.sweep_marked(&mark_file).await;
+        }
+    }
+
+    async fn sweep_marked(&self, mark_file: &Path) {
+        if let Some(mark) = ProcessMark::load(mark_file) {
+            self.group(&mark).end_for_certain(Signal::Term, GRACE).await;
+            let _ = fs::remove_file(mark_file);
+        }
+    }
+
+    pub(super) fn group(&self, leader: &ProcessMark) -> Group {
+        Group { leader: leader.clone(), home: self.place.home() }
+    }
+
+    pub(super) fn with_output(&self, failure: Failure, begins: u64) -> Failure {
+        failure.with_output(&output::tail(&self.place.output(), begins, TAIL_BYTES_MAX))
+    }
+}
+
+/// Waits for the end of a command, and brings it about when the time is over.
+pub(super) async fn finish(mut child: Child, group: &Group, time_limit: Duration) -> Result<(), Failure> {
+    let Ok(status) = timeout(time_limit, child.wait()).await else {
+        // The child is waited for at the same time, so that it does not linger as one that nobody has asked about.
+        let (_, _) = tokio::join!(group.end_for_certain(Signal::Term, GRACE), child.wait());
+        return Err(Failure::new(format!("time limit of {time_limit:?} reached")));
+    };
+    match status.attempt("wait for a process")? {
+        status if status.success() => Ok(()),
+        status => Err(Failure::new(ending(status))),
+    }
+}

@@ -1,0 +1,196 @@
+//! One component and the task it is given: which steps a piece of work takes.
+//!
+//! What must outlive the agent is on disk ([`Record`], [`Done`]) and read anew for each task. In memory there is only what
+//! cannot be on disk, the [`Slot`]: who watches the run, and who hears of its end.
+
+use super::{
+    Room,
+    command::Step,
+    failure::{Attempt, Failure},
+    place::Place,
+    record::{Done, Record, Run},
+    running::Running,
+    template::{PortBook, View},
+    values,
+    watch::Watcher,
+};
+use crate::recipe::{At, Rebind, Recipe, Signal};
+use protocol::{ComponentId, HeldBinding, HostTask, Name, Values, Work};
+use std::{
+    fs::{self, OpenOptions},
+    io::Write,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// One component, while something is done for it.
+#[derive(Clone, Debug)]
+pub(super) struct Component {
+    pub(super) room: Arc<Room>,
+    pub(super) id: ComponentId,
+    /// The task that something is done for.
+    pub(super) serial: u64,
+    pub(super) place: Place,
+}
+
+/// What is known of a component in this life of the agent only.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    pub(super) watcher: Option<Watcher>,
+    pub(super) running: Option<Running>,
+}
+
+impl Component {
+    pub(super) fn new(room: &Arc<Room>, id: ComponentId, serial: u64) -> Self {
+        Self { room: room.clone(), id, serial, place: Place::of(id, &room.settings.directory) }
+    }
+
+    /// Carries out a task, and says what it hands out.
+    pub(super) async fn carry_out(&self, task: &HostTask, slot: &mut Slot) -> Result<Values, Failure> {
+        // A component that has no place any more was purged: nobody is asked to purge what never had a task.
+        if task.work == Work::Purge && !self.place.exists() {
+            return Ok(Values::new());
+        }
+        self.place.create()?;
+        let done = Done::load(&self.place).filter(|done| done.serial == self.serial);
+        let values = match (&task.work, done) {
+            (Work::Start { bindings }, done) => self.start(task, bindings, done.is_some(), slot).await?,
+            // Done in an earlier life that did not live to hear of it.
+            (Work::Prepare | Work::Rebind { .. } | Work::Stop | Work::Purge, Some(done)) => return Ok(done.values),
+            (Work::Prepare, None) => self.prepare(task).await?,
+            (Work::Rebind { bindings }, None) => self.rebind(bindings, slot).await?,
+            (Work::Stop, None) => self.stop(slot).await?,
+            (Work::Purge, None) => return self.purge(task, slot).await,
+        };
+        Done { serial: self.serial, values: values.clone() }.save(&self.place)?;
+        Ok(values)
+    }
+
+    async fn prepare(&self, task: &HostTask) -> Result<Values, Failure> {
+        let recipe = decode(task)?;
+        let home = self.place.home();
+        let mut record = self.record()?;
+        let mut view = self.view(&task.name, &home, &recipe, Values::new());
+        let mut announced = self.choose_values(&mut view, &[At::Prepare], &mut record).await?;
+        for (step, command) in
+            [(Step::Install, &recipe.operations.install), (Step::Announce, &recipe.operations.announce)]
+        {
+            let _turn = if step == Step::Install { Some(self.room.one_at_a_time.lock().await) } else { None };
+            self.run(step, command.as_ref(), &view).await?;
+            if command.is_some() {
+                let handed_out = values::read(&self.place.values()).map_err(|failure| failure.during(step))?;
+                view.values.extend(handed_out.clone());
+                announced.extend(handed_out);
+            }
+        }
+        record.announced = Some(announced.clone());
+        record.save(&self.place).await?;
+        Ok(announced)
+    }
+
+    async fn rebind(&self, bindings: &[HeldBinding], slot: &mut Slot) -> Result<Values, Failure> {
+        let mut record = self.record()?;
+        let announced = record.announced.clone().unwrap_or_default();
+        let run = record.run.as_mut().ok_or_else(|| Failure::new("nothing was started that could be told"))?;
+        run.bindings = bindings.to_vec();
+        let home = self.place.home();
+        let view = self.view_of_run(run, &home, &announced);
+        self.write_files(&view)?;
+        match &run.recipe.operations.rebind {
+            None => {}
+            Some(Rebind::Command(command)) => self.run(Step::Rebind, Some(command), &view).await?,
+            Some(Rebind::Signal(signal)) => self.tell_by_signal(run, *signal)?,
+        }
+        record.save(&self.place).await?;
+        // Checks see the new bindings too.
+        if let Some(run) = &record.run {
+            self.watch(run, &announced, slot).await;
+        }
+        Ok(Values::new())
+    }
+
+    fn tell_by_signal(&self, run: &Run, signal: Signal) -> Result<(), Failure> {
+        match &run.process {
+            Some(process) if self.group(process).send_to_leader(signal) => Ok(()),
+            _ => Err(Failure::new("rebind: there is no process that could be sent a signal")),
+        }
+    }
+
+    async fn purge(&self, task: &HostTask, slot: &mut Slot) -> Result<Values, Failure> {
+        let recipe = decode(task)?;
+        let mut record = self.record()?;
+        self.end_last_run(&mut record, slot).await?;
+        let home = self.place.home();
+        let view = self.view(&task.name, &home, &recipe, record.announced.clone().unwrap_or_default());
+        let turn = self.room.one_at_a_time.lock().await;
+        self.run(Step::Purge, recipe.operations.purge.as_ref(), &view).await?;
+        drop(turn);
+        self.place.remove()?;
+        for port in record.ports.values() {
+            self.room.ports.release(*port);
+        }
+        Ok(Values::new())
+    }
+
+    /// Chooses values, and writes down the ports that they needed before anybody is told.
+    pub(super) async fn choose_values(
+        &self,
+        view: &mut View<'_>,
+        at: &[At],
+        record: &mut Record,
+    ) -> Result<Values, Failure> {
+        let given = Arc::new(Mutex::new(record.ports.clone()));
+        let book = PortBook { ports: self.room.ports.clone(), given: given.clone() };
+        let chosen = values::choose(view, at, &book);
+        let ports = given.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if ports != record.ports {
+            record.ports = ports;
+            record.save(&self.place).await?;
+        }
+        chosen
+    }
+
+    /// Writes the files of a recipe.
+    pub(super) fn write_files(&self, view: &View<'_>) -> Result<(), Failure> {
+        for file in &view.recipe.files {
+            let what = format!("file {:?}", file.path);
+            let path = view.home.join(view.render(&what, &file.path)?);
+            let text = view.render(&what, &file.template)?;
+            let mode = file.permissions().unwrap_or(0o600);
+            replace_file(&path, &text, mode).attempt(format!("write {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn record(&self) -> Result<Record, Failure> {
+        Record::load(&self.place).map_err(|error| Failure::new(format!("{}: {error}", self.place.record().display())))
+    }
+
+    pub(super) fn view<'a>(&self, name: &'a Name, home: &'a Path, recipe: &'a Recipe, values: Values) -> View<'a> {
+        View { name, host: self.room.settings.host, home, recipe, values, imports: &[], bindings: &[] }
+    }
+
+    pub(super) fn view_of_run<'a>(&self, run: &'a Run, home: &'a Path, announced: &Values) -> View<'a> {
+        let mut values = announced.clone();
+        values.extend(run.values.clone());
+        View { imports: &run.imports, bindings: &run.bindings, ..self.view(&run.name, home, &run.recipe, values) }
+    }
+}
+
+pub(super) fn decode(task: &HostTask) -> Result<Recipe, Failure> {
+    Recipe::decode(&task.kind.recipe).map_err(|error| Failure::new(error.to_string()))
+}
+
+/// Whoever reads the file sees the old text or the new one, and never with a wider mode than it should have.
+fn replace_file(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".holdfast-new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&aside)?;
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    file.write_all(text.as_bytes())?;
+    fs::rename(&aside, path)
+}

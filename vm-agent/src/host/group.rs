@@ -1,0 +1,140 @@
+//! A process group: what a command started, and all that came of it.
+//!
+//! Every command leads a group of its own, so that it can be ended with its children and theirs. A group may outlive its
+//! leader; the kernel does not give the leader's number to anybody else while the group exists. So a leader's number that
+//! now means another process proves that the group is gone.
+//!
+//! A process that leaves the group on purpose (`setsid`) is out of reach here.
+
+use super::process::{self, ProcessMark, Stat};
+use crate::recipe::Signal;
+use rustix::process::{Pid, kill_process, kill_process_group, test_kill_process_group};
+use std::{
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use tokio::time::timeout;
+
+/// The environment variable by which a process is known to belong to a component.
+pub(super) const MARK_VARIABLE: &str = "HOLDFAST_DIRECTORY";
+
+/// How long the kernel may take to end what was sent SIGKILL.
+const AFTER_KILL: Duration = Duration::from_secs(20);
+
+/// A process group and the component it belongs to.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// Its leader.
+    pub(super) leader: ProcessMark,
+    /// The component's own directory, which every process of it is told.
+    pub(super) home: PathBuf,
+}
+
+/// Some processes were sent SIGKILL and are still there.
+#[derive(Debug, thiserror::Error)]
+#[error("still running after SIGKILL: processes {0:?}")]
+pub(super) struct StillThere(Vec<i32>);
+
+impl Group {
+    /// Ends every process of the group: by the signal, and by SIGKILL what is left after the grace. Returns when none is
+    /// left, or when even SIGKILL does not help.
+    pub(super) async fn end(&self, signal: Signal, grace: Duration) -> Result<(), StillThere> {
+        if self.send(signal) && timeout(grace, self.gone()).await.is_err() && self.send(Signal::Kill) {
+            let gone = timeout(AFTER_KILL, self.gone()).await;
+            return gone.map_err(|_| StillThere(self.members()));
+        }
+        Ok(())
+    }
+
+    /// The same, again and again until it is true: for whoever must be able to say that nothing is left.
+    pub(super) async fn end_for_certain(&self, signal: Signal, grace: Duration) {
+        while let Err(error) = self.end(signal, grace).await {
+            tracing::error!(home = %self.home.display(), %error, "a process cannot be ended");
+        }
+    }
+
+    /// Sends a signal to the leader alone; says whether there is one.
+    pub(super) fn send_to_leader(&self, signal: Signal) -> bool {
+        let leader = Pid::from_raw(self.leader.pid);
+        self.leader.is_alive() && leader.is_some_and(|leader| kill_process(leader, number(signal)).is_ok())
+    }
+
+    /// Sends a signal to all of them; says whether there were any.
+    fn send(&self, signal: Signal) -> bool {
+        let leader = Pid::from_raw(self.leader.pid);
+        !self.members().is_empty() && leader.is_some_and(|leader| kill_process_group(leader, number(signal)).is_ok())
+    }
+
+    /// Waits until no process of the group is left.
+    async fn gone(&self) {
+        loop {
+            let members = self.members();
+            if members.is_empty() {
+                return;
+            }
+            for member in members {
+                let Ok(member) = ProcessMark::of(member) else { continue };
+                if member.ended().await.is_err() {
+                    // No descriptor to be had: look again in a while.
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+    }
+
+    /// The processes of the group that have not ended.
+    pub(super) fn members(&self) -> Vec<i32> {
+        let Some(leader) = Pid::from_raw(self.leader.pid) else { return Vec::new() };
+        if !self.leader.is_of_this_boot() || test_kill_process_group(leader) == Err(rustix::io::Errno::SRCH) {
+            return Vec::new();
+        }
+        let leads = Stat::of(self.leader.pid).map(|stat| stat.start_time == self.leader.start_time);
+        if leads == Some(false) {
+            return Vec::new();
+        }
+        let member = |pid: i32| Stat::of(pid).filter(|stat| stat.group == self.leader.pid).map(|stat| (pid, stat));
+        let members: Vec<_> = process::all().into_iter().filter_map(member).collect();
+        if leads.is_none() && !members.iter().all(|(pid, stat)| self.may_own(*pid, stat)) {
+            return Vec::new();
+        }
+        members.into_iter().filter(|(_, stat)| !stat.is_over()).map(|(pid, _)| pid).collect()
+    }
+
+    /// Whether a process of a group without a leader can be one of ours: the number may have been used twice since.
+    fn may_own(&self, pid: i32, stat: &Stat) -> bool {
+        stat.session == self.leader.session
+            && stat.start_time >= self.leader.start_time
+            && process::variable(pid, MARK_VARIABLE).is_none_or(|home| home == self.home.as_os_str().as_bytes())
+    }
+}
+
+/// The groups of all processes that carry the mark of this component, with the task they were started for.
+pub(super) fn marked(home: &Path) -> Vec<(Group, Option<u64>)> {
+    let is_marked =
+        |pid: &i32| process::variable(*pid, MARK_VARIABLE).is_some_and(|found| found == home.as_os_str().as_bytes());
+    let mut found: Vec<(Group, Option<u64>)> = Vec::new();
+    for pid in process::all().into_iter().filter(is_marked) {
+        let task = process::variable(pid, "HOLDFAST_TASK").and_then(|task| String::from_utf8(task).ok()?.parse().ok());
+        let Some(leader) = Stat::of(pid).map(|stat| stat.group) else { continue };
+        // Where the leader has ended, any of the group stands in for it: it has the same session and the same mark.
+        if let Ok(mark) = ProcessMark::of(leader).or_else(|_| ProcessMark::of(pid))
+            && found.iter().all(|(group, _)| group.leader.pid != leader)
+        {
+            found.push((Group { leader: ProcessMark { pid: leader, ..mark }, home: home.into() }, task));
+        }
+    }
+    found
+}
+
+fn number(signal: Signal) -> rustix::process::Signal {
+    match signal {
+        Signal::Hup => rustix::process::Signal::HUP,
+        Signal::Int => rustix::process::Signal::INT,
+        Signal::Quit => rustix::process::Signal::QUIT,
+        Signal::Term => rustix::process::Signal::TERM,
+        Signal::Usr1 => rustix::process::Signal::USR1,
+        Signal::Usr2 => rustix::process::Signal::USR2,
+        Signal::Kill => rustix::process::Signal::KILL,
+    }
+}

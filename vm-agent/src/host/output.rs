@@ -1,0 +1,103 @@
+//! What the programs of a component write: kept in one file, with a line before each operation, and never too long.
+//!
+//! Programs write straight into the file, so that they do not depend on the agent's life. When it has grown too long, its
+//! end is copied to a second file and it is emptied; what a program writes in between those two steps is lost.
+
+use super::{
+    failure::{Attempt, Failure},
+    place::Place,
+};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+use time::OffsetDateTime;
+
+/// Of the output of an operation that failed, so many bytes are told.
+pub(super) const TAIL_BYTES_MAX: usize = 2048;
+
+/// What the line before an operation begins with.
+const HEADER: &str = "=== ";
+
+/// Opens the file for a program to write to, after a line that says which operation it is for. Returns the place where
+/// its output begins.
+pub(super) fn open(place: &Place, operation: &str, serial: u64) -> Result<(File, u64), Failure> {
+    let path = place.output();
+    let opened = (|| {
+        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+        let now = OffsetDateTime::now_utc();
+        let (date, (hour, minute, second)) = (now.date(), now.time().as_hms());
+        writeln!(file, "{HEADER}{date} {hour:02}:{minute:02}:{second:02} UTC, task {serial}: {operation}")?;
+        let begins = file.metadata()?.len();
+        Ok((file, begins))
+    })();
+    io::Result::attempt(opened, format!("write {}", path.display()))
+}
+
+/// Opens an empty file for a check to write to: what passing checks write is of no interest.
+pub(super) fn open_for_check(place: &Place) -> Result<File, Failure> {
+    let path = place.check_output();
+    // Opened for appending, so that the file can be emptied under a writer that is still there.
+    let opened = OpenOptions::new().create(true).append(true).open(&path);
+    let opened = opened.and_then(|file| file.set_len(0).map(|()| file));
+    opened.attempt(format!("write {}", path.display()))
+}
+
+/// The end of a file from a place on, at most so many bytes, from the beginning of a line where possible.
+pub(super) fn tail(path: &Path, begins: u64, bytes_max: usize) -> String {
+    let bytes = last_bytes(path, begins, bytes_max).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The last lines, for a sentence about an end.
+pub(super) fn last_lines(path: &Path, lines_max: usize) -> String {
+    let text = tail(path, 0, TAIL_BYTES_MAX / 2);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with(HEADER)).collect();
+    lines[lines.len().saturating_sub(lines_max)..].join("\n")
+}
+
+/// The end of all that is kept.
+pub(super) fn history(place: &Place, bytes_max: usize) -> io::Result<String> {
+    let newer = last_bytes(&place.output(), 0, bytes_max)?;
+    let mut bytes = last_bytes(&older(&place.output()), 0, bytes_max - newer.len()).unwrap_or_default();
+    bytes.extend(newer);
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Empties the file if it is longer than allowed, and keeps its end as the older one.
+pub(super) fn rotate(path: &Path, bytes_max: u64) -> io::Result<()> {
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    if file.metadata()?.len() <= bytes_max {
+        return Ok(());
+    }
+    let (older, aside) = (older(path), path.with_extension("new"));
+    let mut source = &file;
+    source.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(bytes_max)))?;
+    io::copy(&mut source.take(bytes_max), &mut File::create(&aside)?)?;
+    fs::rename(aside, older)?;
+    file.set_len(0)
+}
+
+fn older(path: &Path) -> PathBuf {
+    path.with_extension("log.1")
+}
+
+fn last_bytes(path: &Path, begins: u64, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    // Where the file was emptied meanwhile, all of it is newer than the place.
+    let begins = if begins > length { 0 } else { begins };
+    let wanted = u64::try_from(bytes_max).unwrap_or(u64::MAX);
+    let from = begins.max(length.saturating_sub(wanted));
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(wanted).read_to_end(&mut bytes)?;
+    if from > begins
+        && let Some(line_end) = bytes.iter().position(|byte| *byte == b'\n')
+        && line_end + 1 < bytes.len()
+    {
+        bytes.drain(..=line_end);
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,112 @@
+//! Where the things of one component lie.
+//!
+//! A component's place exists from its first task until it is purged. The component itself works in `home`; the rest is
+//! the host's, so that a program that tidies up its own directory does not take the host's memory with it.
+
+use super::failure::{Attempt, Failure};
+use protocol::ComponentId;
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+/// What the directory of a component that is being removed ends with.
+const LEAVING: &str = "leaving";
+
+/// The place of one component.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    directory: PathBuf,
+}
+
+impl Place {
+    /// The place of this component, whether it exists or not.
+    pub(super) fn of(component: ComponentId, host_directory: &Path) -> Self {
+        Self { directory: host_directory.join(component.0.to_string()) }
+    }
+
+    /// Every component that has a place. What was left of one that was being removed is removed.
+    pub(super) fn all(host_directory: &Path) -> io::Result<Vec<ComponentId>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(host_directory)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == LEAVING) {
+                fs::remove_dir_all(&path)?;
+            } else if let Some(number) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) {
+                found.push(ComponentId(number));
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// Makes it, durably; nothing happens where it is.
+    pub(super) fn create(&self) -> Result<(), Failure> {
+        if self.exists() {
+            return Ok(());
+        }
+        fs::create_dir_all(self.home())
+            .and_then(|()| sync(&self.directory))
+            .and_then(|()| self.directory.parent().map_or(Ok(()), sync))
+            .attempt(format!("make the directory {}", self.directory.display()))
+    }
+
+    pub(super) fn exists(&self) -> bool {
+        self.home().is_dir()
+    }
+
+    /// Removes it, so that after a crash it is either there or not.
+    pub(super) fn remove(&self) -> Result<(), Failure> {
+        let leaving = self.directory.with_extension(LEAVING);
+        fs::rename(&self.directory, &leaving)
+            .and_then(|()| self.directory.parent().map_or(Ok(()), sync))
+            .and_then(|()| fs::remove_dir_all(&leaving))
+            .attempt(format!("remove the directory {}", self.directory.display()))
+    }
+
+    /// The component's own directory.
+    pub(super) fn home(&self) -> PathBuf {
+        self.directory.join("home")
+    }
+
+    /// What the host must remember of it.
+    pub(super) fn record(&self) -> PathBuf {
+        self.directory.join("record.json")
+    }
+
+    /// The last task that was done.
+    pub(super) fn done(&self) -> PathBuf {
+        self.directory.join("done.json")
+    }
+
+    /// Where commands hand out values.
+    pub(super) fn values(&self) -> PathBuf {
+        self.directory.join("values")
+    }
+
+    /// What its programs write.
+    pub(super) fn output(&self) -> PathBuf {
+        self.directory.join("output.log")
+    }
+
+    /// What the last check wrote.
+    pub(super) fn check_output(&self) -> PathBuf {
+        self.directory.join("check.log")
+    }
+
+    /// The command that is under way.
+    pub(super) fn command_mark(&self) -> PathBuf {
+        self.directory.join("command.json")
+    }
+
+    /// The check that is under way.
+    pub(super) fn check_mark(&self) -> PathBuf {
+        self.directory.join("check.json")
+    }
+}
+
+/// Makes the names in a directory durable.
+pub(super) fn sync(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}

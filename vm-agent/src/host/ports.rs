@@ -1,0 +1,92 @@
+//! Ports that are free, and stay with the component they were given to.
+//!
+//! A port may be given out long before its component opens it. So it is not enough that nobody listens there: a name in
+//! the kernel's own list of names (an abstract socket, which goes with its owner) keeps other agents on this machine
+//! from giving out the same port. The list belongs to a network namespace, exactly as ports do.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    net::{IpAddr, TcpListener},
+    os::{linux::net::SocketAddrExt, unix::net},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// So many ports are tried before it is said that there is none.
+const ATTEMPTS_MAX: usize = 1_000;
+
+/// The ports that this agent has given out.
+#[derive(Debug)]
+pub(super) struct Ports {
+    host: IpAddr,
+    given: Mutex<BTreeMap<u16, Option<net::UnixDatagram>>>,
+}
+
+impl Ports {
+    pub(super) fn of(host: IpAddr) -> Self {
+        Self { host, given: Mutex::default() }
+    }
+
+    /// Gives out a port on which nobody listens and which nobody else was given.
+    pub(super) fn give(&self) -> io::Result<u16> {
+        // Those that cannot be used stay open for a moment, so that the kernel offers others.
+        let mut unusable = Vec::new();
+        let mut given = self.given();
+        while unusable.len() < ATTEMPTS_MAX {
+            let listener = TcpListener::bind((self.host, 0))?;
+            let port = listener.local_addr()?.port();
+            if !given.contains_key(&port)
+                && let Ok(name) = self.reserve(port)
+            {
+                given.insert(port, name);
+                return Ok(port);
+            }
+            unusable.push(listener);
+        }
+        Err(io::Error::new(io::ErrorKind::AddrInUse, "no free port"))
+    }
+
+    /// Takes note of a port that was given out in an earlier life.
+    pub(super) fn keep(&self, port: u16) {
+        let name = self.reserve(port).unwrap_or_else(|_| {
+            tracing::warn!(port, "another agent on this machine has given out the same port");
+            None
+        });
+        self.given().insert(port, name);
+    }
+
+    /// The component that had it is no more.
+    pub(super) fn release(&self, port: u16) {
+        self.given().remove(&port);
+    }
+
+    /// An error if another agent has it; no name where names are not to be had.
+    fn reserve(&self, port: u16) -> io::Result<Option<net::UnixDatagram>> {
+        let name = net::SocketAddr::from_abstract_name(format!("holdfast port {port} of {}", self.host))?;
+        match net::UnixDatagram::bind_addr(&name) {
+            Ok(socket) => Ok(Some(socket)),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn given(&self) -> MutexGuard<'_, BTreeMap<u16, Option<net::UnixDatagram>>> {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{collections::BTreeSet, net::Ipv4Addr};
+
+    #[test]
+    fn two_agents_on_one_machine_never_give_out_the_same_port() {
+        let agents = [(); 4].map(|()| Ports::of(Ipv4Addr::LOCALHOST.into()));
+        let given: Vec<u16> = (0..400).map(|round| agents[round % 4].give().unwrap()).collect();
+        assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), given.len());
+        agents[0].release(given[0]);
+        agents[1].keep(given[0]);
+        assert!(agents[2].reserve(given[0]).is_err());
+    }
+}

@@ -1,0 +1,136 @@
+//! Who a process is, beyond its number.
+//!
+//! Numbers of processes are used again. A process is therefore known by three things: its number, the moment it was
+//! started (the kernel counts it from boot, `/proc/PID/stat` field 22), and the boot. A process that matches all three
+//! is the one that was meant, also after the agent itself was replaced.
+
+use super::descriptor::readable;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde::{Deserialize, Serialize};
+use std::{fs, io, path::Path, sync::OnceLock};
+
+/// A process that cannot be taken for another one; it leads a process group of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessMark {
+    /// Its number.
+    pub(crate) pid: i32,
+    /// When it was started, in the kernel's ticks since boot.
+    pub(crate) start_time: u64,
+    /// The session it was born into; all processes of its group share it.
+    pub(crate) session: i32,
+    /// The boot it belongs to.
+    pub(crate) boot: String,
+}
+
+impl ProcessMark {
+    /// The process with this number as it is now.
+    pub(crate) fn of(pid: i32) -> io::Result<Self> {
+        let stat = Stat::of(pid).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        Ok(Self { pid, start_time: stat.start_time, session: stat.session, boot: boot().into() })
+    }
+
+    /// Whether that very process is running now.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.is_of_this_boot()
+            && Stat::of(self.pid).is_some_and(|stat| stat.start_time == self.start_time && !stat.is_over())
+    }
+
+    pub(crate) fn is_of_this_boot(&self) -> bool {
+        self.boot == boot()
+    }
+
+    /// Waits until that very process has ended; at once if it has already.
+    pub(crate) async fn ended(&self) -> io::Result<()> {
+        let Some(pid) = Pid::from_raw(self.pid) else { return Ok(()) };
+        let descriptor = match pidfd_open(pid, PidfdFlags::NONBLOCK) {
+            Ok(descriptor) => descriptor,
+            Err(rustix::io::Errno::SRCH) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        // Looked at only after the descriptor is there: from now on the number cannot come to mean another process.
+        if !self.is_alive() {
+            return Ok(());
+        }
+        readable(descriptor)?.readable().await.map(drop)
+    }
+}
+
+/// What `/proc/PID/stat` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    state: u8,
+    pub(crate) group: i32,
+    pub(crate) session: i32,
+    pub(crate) start_time: u64,
+}
+
+impl Stat {
+    /// Of the process with this number, if there is one.
+    pub(crate) fn of(pid: i32) -> Option<Self> {
+        Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// The name, in parentheses, may hold anything, also parentheses and line ends: fields are counted from the last one.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let after_name = bytes.iter().rposition(|byte| *byte == b')')? + 1;
+        let fields: Vec<&str> = std::str::from_utf8(&bytes[after_name..]).ok()?.split_whitespace().collect();
+        // The state is field 3 of the manual page.
+        let field = |number: usize| fields.get(number - 3).copied();
+        Some(Self {
+            state: *field(3)?.as_bytes().first()?,
+            group: field(5)?.parse().ok()?,
+            session: field(6)?.parse().ok()?,
+            start_time: field(22)?.parse().ok()?,
+        })
+    }
+
+    /// Ended, though its parent may not have noticed yet.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+/// The numbers of all processes there are.
+pub(crate) fn all() -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// What a process was given in this environment variable when it began, if that can be read.
+pub(crate) fn variable(pid: i32, name: &str) -> Option<Vec<u8>> {
+    let environment = fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec))
+}
+
+/// The kernel's name for the present boot; empty where there is none, and then boots are not told apart.
+fn boot() -> &'static str {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    BOOT.get_or_init(|| {
+        fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|boot| boot.trim().to_owned()).unwrap_or_default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_full_of_parentheses_does_not_move_the_fields() {
+        let line = b"77 (a) S 1 (\n) R 1 77 70 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 2 3";
+        let stat = Stat::parse(line).unwrap();
+        assert_eq!(stat, Stat { state: b'R', group: 77, session: 70, start_time: 123_456 });
+        assert!(!stat.is_over());
+        for garbage in [&b""[..], b"77", b"77 (a", b"77 (a) ", b"77 (a) R x", b"77 (\xff) \xff"] {
+            assert_eq!(Stat::parse(garbage), None);
+        }
+    }
+
+    #[test]
+    fn another_start_time_or_boot_is_another_process() {
+        let me = ProcessMark::of(i32::try_from(std::process::id()).unwrap()).unwrap();
+        assert!(me.is_alive());
+        assert!(!ProcessMark { start_time: me.start_time + 1, ..me.clone() }.is_alive());
+        assert!(!ProcessMark { boot: "another".into(), ..me }.is_alive());
+    }
+}

@@ -1,0 +1,55 @@
+//! A process that runs for as long as its component does, and the news of its end.
+//!
+//! Of a child the kernel tells how it ended. One that was found again after a restart of the agent has another parent by
+//! now: the kernel tells only that it has ended.
+
+use super::{Room, process::ProcessMark, spawn::ending};
+use std::sync::Arc;
+use tokio::{process::Child, sync::watch};
+
+/// Tells when a process has ended. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Running {
+    ended: watch::Receiver<Option<String>>,
+}
+
+impl Running {
+    /// A process that this life of the agent has started.
+    pub(super) fn child(room: &Arc<Room>, mut child: Child) -> Self {
+        let (tell, ended) = watch::channel(None);
+        room.spawn(async move {
+            let how = match child.wait().await {
+                Ok(status) => ending(status),
+                Err(error) => format!("ended ({error})"),
+            };
+            let _ = tell.send(Some(how));
+        });
+        Self { ended }
+    }
+
+    /// A process that an earlier life has started.
+    pub(super) fn found(room: &Arc<Room>, mark: ProcessMark) -> Self {
+        let (tell, ended) = watch::channel(None);
+        room.spawn(async move {
+            while let Err(error) = mark.ended().await {
+                tracing::warn!(pid = mark.pid, %error, "a process cannot be waited for");
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            }
+            let how = if mark.is_of_this_boot() { "ended (how is not known)" } else { "ended with the last boot" };
+            let _ = tell.send(Some(how.into()));
+        });
+        Self { ended }
+    }
+
+    /// Waits for the end and says how it came; for ever, where there is no process.
+    pub(super) async fn ended(running: Option<&Self>) -> String {
+        let Some(running) = running else { return std::future::pending().await };
+        let mut ended = running.ended.clone();
+        let how = ended.wait_for(Option::is_some).await.ok().and_then(|how| how.clone());
+        // Nobody is left who could tell: the host is being closed.
+        match how {
+            Some(how) => how,
+            None => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Stopping a component, so that nothing of it is left running.
+
+use super::{
+    command::Step,
+    component::{Component, Slot},
+    failure::Failure,
+    record::{Record, Run},
+};
+use crate::recipe::{Start, Stop};
+use protocol::Values;
+use std::time::Duration;
+
+impl Component {
+    pub(super) async fn stop(&self, slot: &mut Slot) -> Result<Values, Failure> {
+        let mut record = self.record()?;
+        let Some(run) = record.run.clone() else { return Ok(Values::new()) };
+        self.forget_watcher(slot).await;
+        self.end(&run, &record.announced.clone().unwrap_or_default()).await?;
+        slot.running = None;
+        record.run = None;
+        record.save(&self.place).await?;
+        Ok(Values::new())
+    }
+
+    /// Ends whatever the record says may be running, until it is gone; what its stop command says is only noted.
+    pub(super) async fn end_last_run(&self, record: &mut Record, slot: &mut Slot) -> Result<(), Failure> {
+        self.forget_watcher(slot).await;
+        if let Some(run) = record.run.take() {
+            self.end_for_certain(&run, &record.announced.clone().unwrap_or_default()).await;
+            slot.running = None;
+            record.save(&self.place).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends a run until it is gone. Returns what its stop command complained about, if a script may have left something.
+    pub(super) async fn end_for_certain(&self, run: &Run, announced: &Values) -> Option<Failure> {
+        let told = self.tell_to_stop(run, announced).await;
+        if let Some(process) = &run.process {
+            let Stop { signal, grace_ms, .. } = &run.recipe.operations.stop;
+            self.group(process).end_for_certain(*signal, Duration::from_millis(*grace_ms)).await;
+        }
+        told.err()
+    }
+
+    /// The stop command, then the signal, then SIGKILL.
+    async fn end(&self, run: &Run, announced: &Values) -> Result<(), Failure> {
+        self.tell_to_stop(run, announced).await?;
+        let Some(process) = &run.process else { return Ok(()) };
+        let Stop { signal, grace_ms, .. } = &run.recipe.operations.stop;
+        let ended = self.group(process).end(*signal, Duration::from_millis(*grace_ms)).await;
+        ended.map_err(|error| Failure::new(error.to_string()).during(Step::Stop))
+    }
+
+    /// Runs the stop command. Only of a script does it matter whether it succeeds: what a process leaves can be seen and is
+    /// ended anyway.
+    async fn tell_to_stop(&self, run: &Run, announced: &Values) -> Result<(), Failure> {
+        let is_script = matches!(run.recipe.operations.start, Some(Start::Script(_)));
+        let command = run.recipe.operations.stop.command.as_ref();
+        if !is_script && !run.process.as_ref().is_some_and(|process| process.is_alive()) {
+            return Ok(());
+        }
+        let home = self.place.home();
+        match self.run(Step::Stop, command, &self.view_of_run(run, &home, announced)).await {
+            Err(failure) if !is_script => {
+                tracing::warn!(component = %self.id, %failure, "the stop command failed; its process is ended anyway");
+                Ok(())
+            }
+            told => told,
+        }
+    }
+
+    /// From here on nobody else acts on the component.
+    pub(super) async fn forget_watcher(&self, slot: &mut Slot) {
+        if let Some(watcher) = slot.watcher.take() {
+            watcher.end().await;
+        }
+        self.sweep().await;
+    }
+}

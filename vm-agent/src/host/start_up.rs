@@ -1,0 +1,122 @@
+//! Starting a component: choose values, write files, configure, start, wait until it is ready.
+//!
+//! A start that fails leaves nothing running. A start that is asked for again after a crash of the agent finds what the
+//! first one did: a component that became ready is left alone, one that got half way is ended and started anew.
+
+use super::{
+    Moment,
+    check::Question,
+    command::{Step, finish},
+    component::{Component, Slot, decode},
+    failure::Failure,
+    record::{Record, Run},
+    running::Running,
+    values,
+};
+use crate::recipe::{At, Start};
+use protocol::{HeldBinding, HostTask, Values};
+use std::time::Duration;
+
+impl Component {
+    pub(super) async fn start(
+        &self,
+        task: &HostTask,
+        bindings: &[HeldBinding],
+        was_done: bool,
+        slot: &mut Slot,
+    ) -> Result<Values, Failure> {
+        let mut record = self.record()?;
+        let announced = record.announced.clone().unwrap_or_default();
+        if let Some(run) = record.run.as_ref().filter(|run| was_done && run.serial == self.serial && run.still_runs()) {
+            if slot.watcher.is_none() {
+                self.watch(run, &announced, slot).await;
+            }
+            return Ok(run.values.clone());
+        }
+        self.end_last_run(&mut record, slot).await?;
+
+        let recipe = decode(task)?;
+        let imports: Vec<_> = task.kind.imports.keys().cloned().collect();
+        let home = self.place.home();
+        let mut view = self.view(&task.name, &home, &recipe, announced.clone());
+        (view.imports, view.bindings) = (&imports, bindings);
+        let values = self.choose_values(&mut view, &[At::Prepare, At::Start], &mut record).await?;
+        let (name, bindings) = (task.name.clone(), bindings.to_vec());
+        let run = Run {
+            serial: self.serial,
+            name,
+            recipe: recipe.clone(),
+            imports: imports.clone(),
+            bindings,
+            values,
+            process: None,
+        };
+        let run = record.run.insert(run).clone();
+
+        let up = self.bring_up(run, &announced, &mut record, slot).await;
+        if up.is_err() {
+            self.end_last_run(&mut record, slot).await?;
+        }
+        let run = up?;
+        self.room.witness(Moment::Ready);
+        self.watch(&run, &announced, slot).await;
+        Ok(run.values)
+    }
+
+    /// Takes the steps of a run; on the way, the record knows whatever may be running.
+    async fn bring_up(
+        &self,
+        mut run: Run,
+        announced: &Values,
+        record: &mut Record,
+        slot: &mut Slot,
+    ) -> Result<Run, Failure> {
+        let home = self.place.home();
+        let written_down = run.clone();
+        let mut view = self.view_of_run(&written_down, &home, announced);
+        self.write_files(&view)?;
+        self.run(Step::Configure, view.recipe.operations.configure.as_ref(), &view).await?;
+
+        let mut begins = 0;
+        match &view.recipe.operations.start {
+            None => record.save(&self.place).await?,
+            Some(start) => {
+                let (step, line) = match start {
+                    Start::Process(process) => (Step::Start, &process.run),
+                    Start::Script(command) => (Step::StartScript, &command.run),
+                };
+                let invocation = self.invocation(step, line, &view)?;
+                let (waiting, output_begins) = self.launch(step, &invocation)?;
+                begins = output_begins;
+                self.room.witness(Moment::Spawned);
+                let group = self.group(&waiting.mark);
+                run.process = Some(waiting.mark.clone());
+                record.run = Some(run.clone());
+                record.save(&self.place).await?;
+                self.room.witness(Moment::Recorded);
+                let child = waiting.release().await;
+                self.room.witness(Moment::Released);
+                match start {
+                    Start::Process(_) => slot.running = Some(Running::child(&self.room, child)),
+                    Start::Script(command) => {
+                        let limit = Duration::from_millis(command.time_limit_ms);
+                        let ended = finish(child, &group, limit).await;
+                        let handed_out = ended.and_then(|()| values::read(&self.place.values()));
+                        let handed_out =
+                            handed_out.map_err(|failure| self.with_output(failure.during(step), begins))?;
+                        view.values.extend(handed_out.clone());
+                        run.values.extend(handed_out);
+                        record.run = Some(run.clone());
+                        record.save(&self.place).await?;
+                    }
+                }
+            }
+        }
+        if let Some(check) = &view.recipe.operations.check {
+            let question = Question::of(check, self, &view)?;
+            let ready = question.ready(self, slot.running.as_ref()).await;
+            ready.map_err(|failure| self.with_output(failure.during("start"), begins))?;
+        }
+        Ok(run)
+    }
+}

@@ -1,0 +1,266 @@
+//! Templates, and what they see.
+//!
+//! | name | what |
+//! |---|---|
+//! | `name`, `host`, `directory` | the component's name, the VM's address, the component's own directory |
+//! | `parameters.<name>` | what the recipe says once and for all |
+//! | `values.<name>`, and `<name>` where nothing else is called so | what the component itself has handed out so far |
+//! | `imports.<import>[i].<value>` | what it may use, ordered by binding; in a run only |
+//! | `free_port()` | in values only: a port that the component keeps |
+//!
+//! A name that is not there is an error that tells the name; an empty text in its place would be found much later.
+
+use super::{failure::Failure, ports::Ports};
+use crate::recipe::{CommandLine, Recipe};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use protocol::{HeldBinding, Name, Values};
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    net::IpAddr,
+    ops::Range,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// A rendered text is never longer.
+const RENDERED_BYTES_MAX: usize = 1 << 20;
+/// Steps that one rendering may take; enough for any honest template.
+const STEPS_MAX: u64 = 1_000_000;
+
+/// What templates see.
+#[derive(Clone, Debug)]
+pub(super) struct View<'a> {
+    pub(super) name: &'a Name,
+    pub(super) host: IpAddr,
+    pub(super) home: &'a Path,
+    pub(super) recipe: &'a Recipe,
+    /// What the component has handed out so far.
+    pub(super) values: Values,
+    /// The imports of its kind, each there even if nothing is bound to it; none outside of a run.
+    pub(super) imports: &'a [Name],
+    pub(super) bindings: &'a [HeldBinding],
+}
+
+/// The ports of one component, for the one value that is being rendered.
+#[derive(Clone, Debug)]
+pub(super) struct PortBook {
+    pub(super) ports: Arc<Ports>,
+    pub(super) given: Arc<Mutex<BTreeMap<String, u16>>>,
+}
+
+impl View<'_> {
+    /// Renders a text; `what` names it for people.
+    pub(super) fn render(&self, what: &str, template: &str) -> Result<String, Failure> {
+        self.render_with(what, template, &mut environment())
+    }
+
+    /// Renders the text of a value, which may ask for ports.
+    pub(super) fn render_value(&self, name: &Name, template: &str, book: &PortBook) -> Result<String, Failure> {
+        let mut environment = environment();
+        let (book, key) = (book.clone(), name.as_str().to_owned());
+        let asked = Mutex::new(0_u32);
+        environment.add_function("free_port", move || -> Result<u16, Error> {
+            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let key = if *asked == 0 { key.clone() } else { format!("{key}#{asked}") };
+            *asked += 1;
+            let mut given = book.given.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(port) = given.get(&key) {
+                return Ok(*port);
+            }
+            let port = book.ports.give().map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))?;
+            given.insert(key, port);
+            Ok(port)
+        });
+        self.render_with(&format!("value {name:?}"), template, &mut environment)
+    }
+
+    /// The words of a command.
+    pub(super) fn words(&self, what: &str, line: &CommandLine) -> Result<Vec<String>, Failure> {
+        match line {
+            CommandLine::Shell(text) => Ok(vec!["/bin/sh".into(), "-c".into(), self.render(what, text)?]),
+            CommandLine::Program(words) => words.iter().map(|word| self.render(what, word)).collect(),
+        }
+    }
+
+    /// The environment variables that every command of the component is told.
+    pub(super) fn variables(&self) -> BTreeMap<String, String> {
+        let mut variables = BTreeMap::from([
+            ("HOLDFAST_NAME".to_owned(), self.name.to_string()),
+            (super::group::MARK_VARIABLE.to_owned(), self.home.display().to_string()),
+        ]);
+        for (import, bindings) in self.bindings_by_import() {
+            for (place, binding) in bindings.iter().enumerate() {
+                for (value, text) in &binding.values {
+                    let (import, value) = (as_variable(import.as_str()), as_variable(value.as_str()));
+                    variables.insert(format!("HOLDFAST_{import}_{place}_{value}"), text.to_string());
+                }
+            }
+        }
+        variables
+    }
+
+    fn bindings_by_import(&self) -> BTreeMap<&Name, Vec<&HeldBinding>> {
+        let mut imports: BTreeMap<_, Vec<_>> = self.imports.iter().map(|import| (import, Vec::new())).collect();
+        for binding in self.bindings {
+            imports.entry(&binding.import).or_default().push(binding);
+        }
+        for bindings in imports.values_mut() {
+            bindings.sort_by_key(|binding| binding.binding);
+        }
+        imports
+    }
+
+    fn context(&self) -> BTreeMap<String, Value> {
+        let values = |values: &Values| -> Value {
+            values.iter().map(|(name, text)| (name.as_str().to_owned(), Value::from(text.as_ref()))).collect()
+        };
+        let imports = self.bindings_by_import().into_iter().map(|(import, bindings)| {
+            let bindings: Vec<Value> = bindings.iter().map(|binding| values(&binding.values)).collect();
+            (import.as_str().to_owned(), Value::from(bindings))
+        });
+        let mut context: BTreeMap<_, _> =
+            self.values.iter().map(|(name, text)| (name.to_string(), Value::from(text.as_ref()))).collect();
+        context.extend([
+            ("name".to_owned(), Value::from(self.name.as_str())),
+            ("host".to_owned(), Value::from(self.host.to_string())),
+            ("directory".to_owned(), Value::from(self.home.display().to_string())),
+            ("parameters".to_owned(), Value::from_serialize(&self.recipe.parameters)),
+            ("values".to_owned(), values(&self.values)),
+            ("imports".to_owned(), imports.collect()),
+        ]);
+        context
+    }
+
+    fn render_with(&self, what: &str, text: &str, environment: &mut Environment) -> Result<String, Failure> {
+        let mut rendered = Bounded(Vec::new());
+        environment
+            .template_from_str(text)
+            .and_then(|template| template.render_captured_to(self.context(), &mut rendered).map(drop))
+            .map_err(|error| Failure::new(format!("template of {what}: {}", explain(&error, text))))?;
+        String::from_utf8(rendered.0).map_err(|_| Failure::new(format!("template of {what}: not a text")))
+    }
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_keep_trailing_newline(true);
+    environment.set_fuel(Some(STEPS_MAX));
+    environment.set_debug(true);
+    environment.add_filter("quote", quote);
+    environment
+}
+
+/// One word for a shell, whatever is in it.
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn as_variable(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' }).collect()
+}
+
+/// What is wrong, with the piece of the template that is.
+fn explain(error: &Error, template: &str) -> String {
+    // The range may begin in the middle of a path such as `imports.db[0].port`: all of it is told.
+    let is_of_a_path = |letter: char| letter.is_alphanumeric() || "_.[]".contains(letter);
+    let whole = |range: Range<usize>| {
+        let before = template.get(..range.start)?.trim_end_matches(is_of_a_path).len();
+        template.get(before..range.end)
+    };
+    let piece = error.range().and_then(whole).unwrap_or(template).trim();
+    let piece: String = piece.chars().take(200).collect();
+    let line = error.line().map(|line| format!(" in line {line}")).unwrap_or_default();
+    match error.kind() {
+        ErrorKind::UndefinedError | ErrorKind::UnknownFunction => format!("unknown name `{piece}`{line}"),
+        ErrorKind::OutOfFuel => "takes too many steps".into(),
+        ErrorKind::WriteFailure => format!("the text is longer than {RENDERED_BYTES_MAX} bytes"),
+        kind => format!("{}{line}: `{piece}`", error.detail().map_or_else(|| kind.to_string(), str::to_owned)),
+    }
+}
+
+/// Takes bytes up to the bound.
+struct Bounded(Vec<u8>);
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > RENDERED_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::BindingId;
+    use std::net::Ipv4Addr;
+
+    fn name(text: &str) -> Name {
+        Name::new(text).unwrap()
+    }
+
+    fn check(template: &str) -> Result<String, String> {
+        let mut recipe = Recipe::default();
+        recipe.parameters.insert("workers".into(), 4.into());
+        let values = |port: &str| Values::from([(name("port"), port.into())]);
+        let held =
+            |binding, port| HeldBinding { import: name("db"), binding: BindingId(binding), values: values(port) };
+        let view = View {
+            name: &name("app[0]"),
+            host: Ipv4Addr::LOCALHOST.into(),
+            home: Path::new("/srv/app"),
+            recipe: &recipe,
+            values: Values::from([(name("port"), "8080".into()), (name("name"), "mine".into())]),
+            imports: &[name("cache"), name("db")],
+            bindings: &[held(9, "2"), held(3, "1")],
+        };
+        view.render("a text", template).map_err(|failure| failure.0)
+    }
+
+    #[test]
+    fn templates_see_the_component_its_values_and_its_imports() {
+        let told = check("{{ name }} {{ values.name }} {{ host }}:{{ port }} {{ directory }} {{ parameters.workers }}");
+        assert_eq!(told.unwrap(), "app[0] mine 127.0.0.1:8080 /srv/app 4");
+        // By the number of the binding, not in the order they came.
+        let told = check("{% for db in imports.db %}{{ db.port }},{% endfor %}{{ imports.cache | length }}\n");
+        assert_eq!(told.unwrap(), "1,2,0\n");
+        assert_eq!(check("{{ \"it's\" | quote }}").unwrap(), r"'it'\''s'");
+    }
+
+    #[test]
+    fn an_unknown_name_is_told() {
+        let unknown = [
+            ("a\n{{ prot }}", "unknown name `prot` in line 2"),
+            ("{{ parameters.worker }}", "parameters.worker"),
+            ("{{ imports.db[2].port }}", "imports.db[2]"),
+            ("{{ imports.db[0].prot }}", "imports.db[0].prot"),
+            ("{{ imports.sql }}", "imports.sql"),
+            ("{{ free_port() }}", "free_port"),
+        ];
+        for (template, expected) in unknown {
+            let told = check(template).unwrap_err();
+            assert!(told.starts_with("template of a text: unknown name") && told.contains(expected), "{told}");
+        }
+    }
+
+    #[test]
+    fn garbage_and_endless_templates_are_refused() {
+        for (template, expected) in [
+            ("{{", "template of a text"),
+            ("{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}", "too many steps"),
+            ("{% for a in range(9000) %}{{ 'x' * 1000 }}{% endfor %}", "longer than"),
+            ("{{ 1 // 0 }}", "1 // 0"),
+        ] {
+            let told = check(template).unwrap_err();
+            assert!(told.contains(expected), "{told}");
+        }
+    }
+}

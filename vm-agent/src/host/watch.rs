@@ -1,0 +1,87 @@
+//! Watching a started component, until it is stopped or has died.
+//!
+//! The end of a process is told by the kernel; only checks that a recipe asks for are made from time to time. A component
+//! that has died is ended completely before it is said: whoever hears of a death may start it again at once.
+
+use super::{
+    check::Question,
+    command::Step,
+    component::{Component, Slot},
+    failure::Failure,
+    output,
+    record::Run,
+    running::Running,
+};
+use protocol::{HostOutcome, Values};
+use tokio::{sync::oneshot, task::AbortHandle};
+
+/// Of the output of a component that died, so many lines are told.
+const LINES_MAX: usize = 10;
+
+/// Somebody who watches a run.
+#[derive(Debug)]
+pub(super) struct Watcher {
+    task: AbortHandle,
+    /// Closed once the watcher is no more.
+    over: oneshot::Receiver<()>,
+}
+
+impl Watcher {
+    /// Sends the watcher away. When this returns, it does nothing any more.
+    pub(super) async fn end(self) {
+        self.task.abort();
+        let _ = self.over.await;
+    }
+}
+
+impl Component {
+    /// Watches this run from now on, in place of whoever watched before.
+    pub(super) async fn watch(&self, run: &Run, announced: &Values, slot: &mut Slot) {
+        if let Some(watcher) = slot.watcher.take() {
+            watcher.end().await;
+        }
+        let component = Self { serial: run.serial, ..self.clone() };
+        let (run, announced, running) = (run.clone(), announced.clone(), slot.running.clone());
+        let (is_over, over) = oneshot::channel();
+        let task = self.room.spawn(async move {
+            // Dropped with the task, however it ends.
+            let _is_over: oneshot::Sender<()> = is_over;
+            component.stand_by(&run, &announced, running.as_ref()).await;
+        });
+        slot.watcher = task.map(|task| Watcher { task, over });
+    }
+
+    async fn stand_by(&self, run: &Run, announced: &Values, running: Option<&Running>) {
+        let home = self.place.home();
+        let failure = {
+            let view = self.view_of_run(run, &home, announced);
+            let question = run.recipe.operations.check.as_ref().map(|check| Question::of(check, self, &view));
+            tokio::select! {
+                how = Running::ended(running) => Failure::new(how),
+                failure = self.checked(question) => failure,
+            }
+        };
+        // Read before the stop command adds to it.
+        let last_lines = output::last_lines(&self.place.output(), LINES_MAX);
+        let mut failure = failure.with_output(&last_lines);
+        if let Some(complaint) = self.end_for_certain(run, announced).await {
+            failure = failure.with_output(&complaint.during(Step::Stop).0);
+        }
+        self.died(&failure);
+    }
+
+    /// Returns once checks have failed too often; never, where there is nothing to check.
+    async fn checked(&self, question: Option<Result<Question, Failure>>) -> Failure {
+        match question {
+            None => std::future::pending().await,
+            Some(Err(failure)) => failure,
+            Some(Ok(question)) => question.alive(self).await,
+        }
+    }
+
+    pub(super) fn died(&self, failure: &Failure) {
+        tracing::warn!(component = %self.id, serial = self.serial, "died");
+        let detail = failure.detail().into();
+        self.room.tell(HostOutcome::Died { component: self.id, serial: self.serial, detail });
+    }
+}

@@ -1,0 +1,17 @@
+//! The agent of one VM.
+//!
+//! It does not know any rule of reconfiguration: those are `protocol`'s, and it only carries out what they ask for.
+//!
+//! - [`program`]: the agent from its beginning to its end;
+//! - [`machine`]: the protocol's machine as the engine drives it;
+//! - [`recipe`]: how the operations of a kind of component are carried out, as an application file says it;
+//! - [`host`]: carries them out with real processes, files and ports, and says how they ended.
+
+pub mod host;
+pub mod machine;
+mod presence;
+pub mod program;
+pub mod recipe;
+mod workshop;
+
+pub use presence::Presence;

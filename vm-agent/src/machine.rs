@@ -1,0 +1,231 @@
+//! The agent as the engine drives it: the protocol's machine, and around it the little that a real agent must remember
+//! besides: which tasks and alarms are out, and where it told the manager that it listens.
+//!
+//! Nothing here decides about reconfiguration. What comes in is unpacked and checked (is this the manager? did the manager
+//! sign this binding?), the machine steps, and what it answers is packed.
+
+use protocol::agent::{Alarm, Input, Note, VmAgent};
+use protocol::letter::{Statement, ToAgent, ToManager};
+use protocol::{ComponentId, HostOutcome, HostTask, Instruction, Notice, Order, VmId, agent, wire};
+use runtime::engine::{Machine, Moment, Output};
+use runtime::identity::{Identity, Ticket};
+use runtime::{Error, PeerId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// The agent of this VM.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    identity: Arc<Identity>,
+    books: Books,
+}
+
+/// All that must outlive the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Books {
+    agent: VmAgent,
+    /// Tasks that the host has not answered.
+    tasks: BTreeMap<ComponentId, HostTask>,
+    /// Alarms that have not rung, and when they are due, in milliseconds since 1970.
+    alarms: BTreeMap<Alarm, u64>,
+    /// Where the manager was told that we listen.
+    listening: Option<SocketAddr>,
+}
+
+/// What happens on a VM.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Happening {
+    /// The host has something to say.
+    FromHost(HostOutcome),
+    /// An alarm rang.
+    AlarmRang(Alarm),
+    /// The agent listens there.
+    Listening(SocketAddr),
+    /// The output of a component that the manager asked for, or why it cannot be shown.
+    Output {
+        /// The number of the question.
+        question: u64,
+        /// The answer.
+        output: Result<String, String>,
+    },
+}
+
+/// What an agent asks of its surroundings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Carry out a task.
+    Task(HostTask),
+    /// Ring at that moment.
+    Alarm(Alarm, Moment),
+    /// Find the end of a component's output.
+    ShowOutput {
+        /// The number of the question.
+        question: u64,
+        /// Of which component.
+        component: ComponentId,
+        /// At most so many bytes.
+        bytes_max: u32,
+    },
+    /// Worth a line in the log.
+    Note(Note),
+    /// A message was not believed, and why.
+    Distrusted(PeerId, &'static str),
+}
+
+type Outputs = Vec<Output<Effect>>;
+
+impl Agent {
+    /// The agent of a new, empty VM.
+    pub fn new(identity: Arc<Identity>) -> Self {
+        let me = VmId(identity.certified().peer.0);
+        let agent = VmAgent::new(me);
+        Self { identity, books: Books { agent, tasks: BTreeMap::new(), alarms: BTreeMap::new(), listening: None } }
+    }
+
+    /// The protocol's machine.
+    pub fn machine(&self) -> &VmAgent {
+        &self.books.agent
+    }
+
+    /// Tasks that the host has not answered.
+    pub fn tasks(&self) -> impl Iterator<Item = &HostTask> {
+        self.books.tasks.values()
+    }
+
+    /// Alarms that have not rung, and when they are due.
+    pub fn alarms(&self) -> impl Iterator<Item = (Alarm, Moment)> {
+        self.books.alarms.iter().map(|(alarm, due)| (*alarm, Moment(*due)))
+    }
+
+    /// What a message means to the protocol's machine, if it is for it and can be believed.
+    pub fn understand(&self, from: PeerId, payload: &[u8]) -> Result<Understood, &'static str> {
+        if from == PeerId::MANAGER {
+            return match wire::decode(payload) {
+                Ok(ToAgent::Order(order)) => Ok(Understood::Input(Input::FromManager(order))),
+                Ok(other) => Ok(Understood::Aside(other)),
+                Err(_) => Err("it is no letter of the manager"),
+            };
+        }
+        let notice: Notice = wire::decode(payload).map_err(|_| "it is no notice")?;
+        let peer = VmId(from.0);
+        if let Notice::Bind { binding, client, import, ticket, .. } = &notice {
+            let statement = Statement { binding: *binding, provider_vm: peer, client: *client, import: import.clone() };
+            self.check(&statement, &ticket.0)?;
+        }
+        Ok(Understood::Input(Input::FromPeer(peer, notice)))
+    }
+
+    fn check(&self, statement: &Statement, ticket: &[u8]) -> Result<(), &'static str> {
+        let ticket = Ticket(ticket.try_into().map_err(|_| "its ticket is no signature")?);
+        let bytes = statement.bytes().map_err(|_| "its binding cannot be written down")?;
+        self.identity.verify(&ticket, &bytes).map_err(|_| "the manager has not signed its ticket")
+    }
+
+    fn step(&mut self, at: Moment, input: Input) -> Outputs {
+        let mut outputs = Vec::new();
+        if let Input::FromManager(Order { instruction: Instruction::ForgetVm { vm }, .. }) = &input {
+            outputs.push(Output::Revoke(PeerId(vm.0)));
+        }
+        for output in self.books.agent.step(input) {
+            outputs.extend(self.pack(at, output));
+        }
+        outputs
+    }
+
+    fn pack(&mut self, at: Moment, output: agent::Output) -> Option<Output<Effect>> {
+        Some(match output {
+            agent::Output::ToManager(report) => send(PeerId::MANAGER, &ToManager::Report(report)),
+            agent::Output::ToPeer(vm, notice) => send(PeerId(vm.0), &notice),
+            agent::Output::ToHost(task) => {
+                self.books.tasks.insert(task.component, task.clone());
+                Output::Effect(Effect::Task(task))
+            }
+            agent::Output::SetAlarm(alarm, pause_ms) => {
+                let due = at.0.saturating_add(pause_ms);
+                self.books.alarms.insert(alarm, due);
+                Output::Effect(Effect::Alarm(alarm, Moment(due)))
+            }
+            agent::Output::Note(note) => Output::Effect(Effect::Note(note)),
+        })
+    }
+}
+
+/// A message that was believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Understood {
+    /// It is for the protocol's machine.
+    Input(Input),
+    /// It is for the program around it.
+    Aside(ToAgent),
+}
+
+impl Machine for Agent {
+    type Happening = Happening;
+    type Effect = Effect;
+
+    fn receive(&mut self, at: Moment, from: PeerId, payload: &[u8]) -> Outputs {
+        match self.understand(from, payload) {
+            Ok(Understood::Input(input)) => self.step(at, input),
+            Ok(Understood::Aside(ToAgent::Neighbour { vm, address })) => {
+                vec![Output::Introduce(PeerId(vm.0), address)]
+            }
+            Ok(Understood::Aside(ToAgent::ShowOutput { question, component, bytes_max })) => {
+                vec![Output::Effect(Effect::ShowOutput { question, component, bytes_max })]
+            }
+            Ok(Understood::Aside(ToAgent::Order(_))) => unreachable!("an order is an input"),
+            Err(why) => vec![Output::Effect(Effect::Distrusted(from, why))],
+        }
+    }
+
+    fn witness(&mut self, at: Moment, happening: Happening) -> Outputs {
+        match happening {
+            Happening::FromHost(outcome) => {
+                if let HostOutcome::Done { component, serial, .. } | HostOutcome::Failed { component, serial, .. } =
+                    &outcome
+                    && self.books.tasks.get(component).is_some_and(|task| task.serial == *serial)
+                {
+                    self.books.tasks.remove(component);
+                }
+                self.step(at, Input::FromHost(outcome))
+            }
+            Happening::AlarmRang(alarm) => {
+                self.books.alarms.remove(&alarm);
+                self.step(at, Input::AlarmRang(alarm))
+            }
+            Happening::Listening(address) => {
+                if self.books.listening.replace(address) == Some(address) {
+                    return Vec::new();
+                }
+                vec![send(PeerId::MANAGER, &ToManager::Listening { address })]
+            }
+            Happening::Output { question, output } => {
+                vec![send(PeerId::MANAGER, &ToManager::Output { question, output })]
+            }
+        }
+    }
+
+    fn write(happening: &Happening) -> Result<Vec<u8>, Error> {
+        wire::save(happening).map_err(|error| Error::Unwritable { what: "a happening", source: error.into() })
+    }
+
+    fn read(bytes: &[u8]) -> Option<Happening> {
+        wire::load(bytes).ok()
+    }
+
+    fn save(&self) -> Result<Vec<u8>, Error> {
+        wire::save(&self.books).map_err(|error| Error::Unwritable { what: "the agent's state", source: error.into() })
+    }
+
+    fn restore(self, bytes: &[u8]) -> Option<Self> {
+        Some(Self { books: wire::load(bytes).ok()?, ..self })
+    }
+}
+
+fn send<L: Serialize>(to: PeerId, letter: &L) -> Output<Effect> {
+    Output::Send(
+        to,
+        wire::encode(letter).expect("what an agent says is bounded, and far shorter than a message may be"),
+    )
+}

@@ -1,0 +1,169 @@
+//! The workshop: everything around the agent's engine that acts: the host with its processes, and the alarms.
+//!
+//! One actor with one inbox. It decides nothing about reconfiguration: it passes tasks to the host and outcomes to the
+//! engine.
+
+use crate::host::{self, Host};
+use crate::machine::{Agent, Effect, Happening};
+use protocol::agent::Alarm;
+use protocol::{HostOutcome, HostTask};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use runtime::engine::{Message, Moment, Surroundings};
+use runtime::link;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+type Engine = ActorRef<Message<Agent>>;
+
+/// What the workshop can be told.
+pub(crate) enum Errand {
+    /// An engine has come to life, here are the tasks and alarms that it waits for.
+    Begin(Engine, Vec<HostTask>, Vec<(Alarm, Moment)>),
+    /// The machine asks for something.
+    CarryOut(Effect),
+    /// The host has something to say.
+    FromHost(HostOutcome),
+}
+
+/// The way from the engine to the workshop; none of it waits.
+pub(crate) struct Hatch {
+    pub(crate) workshop: ActorRef<Errand>,
+    /// The address that other machines can reach, if it is not the one we listen on.
+    pub(crate) advertised: Option<SocketAddr>,
+}
+
+impl Surroundings<Agent> for Hatch {
+    fn begin(&self, agent: &Agent, address: SocketAddr, engine: Engine) {
+        let advertised = self.advertised.map_or(address, |advertised| match advertised.port() {
+            0 => SocketAddr::new(advertised.ip(), address.port()),
+            _ => advertised,
+        });
+        // An engine that stops at once is begun anew by its keeper, and so is this.
+        let _ = engine.cast(Message::Happened(Happening::Listening(advertised), None));
+        self.tell(Errand::Begin(engine, agent.tasks().cloned().collect(), agent.alarms().collect()));
+    }
+
+    fn carry_out(&self, effect: Effect) {
+        self.tell(Errand::CarryOut(effect));
+    }
+
+    fn notice(&self, connection: link::Event) {
+        match connection {
+            link::Event::Up { peer, .. } => tracing::info!(%peer, "connected"),
+            link::Event::Down { peer, farewell } => tracing::info!(%peer, farewell, "disconnected"),
+            link::Event::Refused { peer, refusal } => tracing::warn!(%peer, %refusal, "a connection was refused"),
+            link::Event::Received { .. } | link::Event::Acknowledged { .. } => {}
+        }
+    }
+}
+
+impl Hatch {
+    fn tell(&self, errand: Errand) {
+        // A workshop that has closed carries out nothing; the program is about to end, and the journal knows the rest.
+        let _ = self.workshop.cast(errand);
+    }
+}
+
+/// The actor; its state is [`Bench`].
+pub(crate) struct Workshop;
+
+/// What the workshop works with.
+pub(crate) struct Bench {
+    settings: host::Settings,
+    host: Option<Host>,
+    engine: Option<Engine>,
+}
+
+impl Actor for Workshop {
+    type Msg = Errand;
+    type State = Bench;
+    type Arguments = host::Settings;
+
+    async fn pre_start(&self, _: ActorRef<Errand>, settings: host::Settings) -> Result<Bench, ActorProcessingErr> {
+        Ok(Bench { settings, host: None, engine: None })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Errand>,
+        errand: Errand,
+        bench: &mut Bench,
+    ) -> Result<(), ActorProcessingErr> {
+        match errand {
+            Errand::Begin(engine, tasks, alarms) => bench.begin(&myself, engine, tasks, alarms).await?,
+            Errand::CarryOut(effect) => bench.carry_out(effect),
+            Errand::FromHost(outcome) => bench.happened(Happening::FromHost(outcome)),
+        }
+        Ok(())
+    }
+}
+
+impl Bench {
+    async fn begin(
+        &mut self,
+        myself: &ActorRef<Errand>,
+        engine: Engine,
+        tasks: Vec<HostTask>,
+        alarms: Vec<(Alarm, Moment)>,
+    ) -> Result<(), host::Error> {
+        self.engine = Some(engine);
+        match &self.host {
+            // Only the engine began anew: what the host was doing it does still, and asked again it answers again.
+            Some(host) => tasks.into_iter().for_each(|task| host.carry_out(task)),
+            None => {
+                let (outcomes, told) = mpsc::unbounded_channel();
+                tokio::spawn(pass_on(told, myself.clone()));
+                self.host = Some(Host::open(self.settings.clone(), tasks, outcomes).await?);
+            }
+        }
+        for (alarm, due) in alarms {
+            self.set_alarm(alarm, due);
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Task(task) => {
+                tracing::info!(component = %task.name, operation = %task.work.operation(), "asked");
+                if let Some(host) = &self.host {
+                    host.carry_out(task);
+                }
+            }
+            Effect::Alarm(alarm, due) => self.set_alarm(alarm, due),
+            Effect::ShowOutput { question, component, bytes_max } => {
+                let (Some(host), Some(engine)) = (self.host.clone(), self.engine.clone()) else { return };
+                tokio::spawn(async move {
+                    let output = host.logs(component, usize::try_from(bytes_max).unwrap_or(usize::MAX)).await;
+                    let output = output.map_err(|error| error.to_string());
+                    let _ = engine.cast(Message::Happened(Happening::Output { question, output }, None));
+                });
+            }
+            Effect::Note(note) => tracing::debug!(?note, "noted"),
+            Effect::Distrusted(peer, why) => tracing::warn!(%peer, why, "a message was not believed"),
+        }
+    }
+
+    fn set_alarm(&self, alarm: Alarm, due: Moment) {
+        if let Some(engine) = &self.engine {
+            let pause = Duration::from_millis(due.0.saturating_sub(Moment::now().0));
+            engine.send_after(pause, move || Message::Happened(Happening::AlarmRang(alarm), None));
+        }
+    }
+
+    fn happened(&self, happening: Happening) {
+        if let Some(engine) = &self.engine {
+            // An engine that has failed comes back with what it waits for, and asks again.
+            let _ = engine.cast(Message::Happened(happening, None));
+        }
+    }
+}
+
+async fn pass_on(mut told: mpsc::UnboundedReceiver<HostOutcome>, workshop: ActorRef<Errand>) {
+    while let Some(outcome) = told.recv().await {
+        if workshop.cast(Errand::FromHost(outcome)).is_err() {
+            return;
+        }
+    }
+}
