@@ -13,7 +13,7 @@ use crate::{
     inspector::{Inspector, Pace},
     property::{self, Breach},
     surroundings::Faults,
-    world::{Event, Input, Output, Place, World},
+    world::{self, Event, Input, Item, Output, Part, Place, World},
 };
 use protocol::{
     HostOutcome, VmId, agent,
@@ -195,8 +195,43 @@ fn action_of(place: Place, input: &Input) -> Option<Action> {
     })
 }
 
+impl World {
+    /// Lets a machine take a step that it took in a recorded run, and says what it said. What it sends goes nowhere: the
+    /// record tells what arrived. A VM begins with its first step, and ends when the manager says so.
+    pub fn relive(&mut self, place: Place, input: Input) -> Vec<Output> {
+        let born = match (&place, &input) {
+            (Place::Agent(vm), _) | (_, Input::Manager(manager::Input::FromCloud(CloudOutcome::Created(vm)))) => {
+                Some(*vm)
+            }
+            _ => None,
+        };
+        if let Some(vm) = born.filter(|vm| *self.part(Place::Agent(*vm)) == Part::Nothing) {
+            self.change(Place::Agent(vm), |part| world::put(part, Item::Boot(vm)));
+        }
+        if let (Place::Agent(vm), Input::Agent(agent::Input::FromHost(outcome))) = (place, &input) {
+            let action = match outcome {
+                HostOutcome::Done { component, .. } => Action::Finish(vm, *component),
+                HostOutcome::Failed { component, .. } => Action::Fail(vm, *component),
+                HostOutcome::Died { component, .. } => Action::Die(vm, *component),
+            };
+            self.change(Place::Host(vm), |part| world::take(part, action, false));
+        }
+        let (outputs, effects) = self.change(place, |part| world::step(part, place, input, false));
+        for (place, item) in effects {
+            if let Item::Task(_) = item {
+                self.change(place, |part| world::put(part, item));
+            }
+        }
+        for vm in gone(&outputs) {
+            self.change(Place::Agent(vm), |part| world::put(part, Item::Halt));
+            self.change(Place::Host(vm), |part| world::put(part, Item::Halt));
+        }
+        outputs
+    }
+}
+
 /// The VMs that are gone for ever after these outputs.
-pub(crate) fn gone(outputs: &[Output]) -> impl Iterator<Item = VmId> {
+fn gone(outputs: &[Output]) -> impl Iterator<Item = VmId> {
     outputs.iter().filter_map(|output| match output {
         Output::Manager(manager::Output::ToOperator(News::VmLost(vm) | News::VmDestroyed(vm))) => Some(*vm),
         Output::Manager(_) | Output::Agent(_) => None,

@@ -6,11 +6,10 @@
 
 use crate::{
     action::Action,
-    audit,
     surroundings::{Cloud, Faults, Host, Letter, Line, Operator, Queue},
 };
 use protocol::{
-    CloudManager, HostOutcome, HostTask, VmAgent, VmId, agent,
+    CloudManager, HostTask, VmAgent, VmId, agent,
     manager::{self, CloudOutcome, CloudTask},
 };
 use serde::Serialize;
@@ -400,40 +399,7 @@ impl World {
         Event { action, input: taken.input, outputs }
     }
 
-    /// Lets a machine take a step that it took in a recorded run, and says what it said. What it sends goes nowhere: the
-    /// record tells what arrived. A VM begins with its first step, and ends when the manager says so.
-    pub fn relive(&mut self, place: Place, input: Input) -> Vec<Output> {
-        let born = match (&place, &input) {
-            (Place::Agent(vm), _) | (_, Input::Manager(manager::Input::FromCloud(CloudOutcome::Created(vm)))) => {
-                Some(*vm)
-            }
-            _ => None,
-        };
-        if let Some(vm) = born.filter(|vm| *self.part(Place::Agent(*vm)) == Part::Nothing) {
-            self.change(Place::Agent(vm), |part| put(part, Item::Boot(vm)));
-        }
-        if let (Place::Agent(vm), Input::Agent(agent::Input::FromHost(outcome))) = (place, &input) {
-            let action = match outcome {
-                HostOutcome::Done { component, .. } => Action::Finish(vm, *component),
-                HostOutcome::Failed { component, .. } => Action::Fail(vm, *component),
-                HostOutcome::Died { component, .. } => Action::Die(vm, *component),
-            };
-            self.change(Place::Host(vm), |part| take(part, action, false));
-        }
-        let (outputs, effects) = self.change(place, |part| step(part, place, input, false));
-        for (place, item) in effects {
-            if let Item::Task(_) = item {
-                self.change(place, |part| put(part, item));
-            }
-        }
-        for vm in audit::gone(&outputs) {
-            self.change(Place::Agent(vm), |part| put(part, Item::Halt));
-            self.change(Place::Host(vm), |part| put(part, Item::Halt));
-        }
-        outputs
-    }
-
-    fn change<R>(&mut self, place: Place, change: impl FnOnce(&mut Part) -> R) -> R {
+    pub(crate) fn change<R>(&mut self, place: Place, change: impl FnOnce(&mut Part) -> R) -> R {
         let part = Arc::make_mut(self.parts.entry(place).or_default());
         let result = change(part);
         if let Part::Nothing = part {
