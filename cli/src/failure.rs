@@ -40,6 +40,12 @@ pub(crate) enum Failure {
     /// The operator's access file.
     #[error(transparent)]
     Access(#[from] cloud_manager::access::AccessError),
+    /// There is no journal to read.
+    #[error("{}: no manager and no agent keeps its journal here (name the directory given to --data)", .0.display())]
+    NoDataDirectory(PathBuf),
+    /// No journal speaks of that change.
+    #[error("{0} was never accepted, or its beginning is kept only as a snapshot")]
+    NoSuchChange(protocol::ChangeId),
     /// The operating system does not give what a program needs.
     #[error("{0}")]
     System(&'static str, #[source] io::Error),

@@ -5,6 +5,7 @@
 //! Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 
 mod agent;
+mod audit;
 mod completions;
 mod demo;
 mod explore;
@@ -13,6 +14,7 @@ mod faults;
 mod files;
 mod manager;
 mod optimize;
+mod past;
 mod progress;
 mod replay;
 mod screen;
@@ -43,6 +45,7 @@ enum Command {
     Simulate(simulate::Arguments),
     Replay(replay::Arguments),
     Shrink(shrink::Arguments),
+    Audit(audit::Arguments),
     Optimize(optimize::Arguments),
     Completions(completions::ShellArguments),
     Man(completions::ManArguments),
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Shrink(arguments) => shrink::run(&arguments),
+        Command::Audit(arguments) => audit::run(&arguments),
         Command::Optimize(arguments) => optimize::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => completions::write_manual(&arguments),

@@ -22,9 +22,11 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-const AUTHORITY: &str = "authority";
+/// Inside the data directory: the certificate authority.
+pub const AUTHORITY: &str = "authority";
 const IDENTITY: &str = "identity";
-const LOCAL: &str = "local";
+/// Inside the data directory: the VMs on this machine.
+pub const LOCAL: &str = "local";
 const PORTS: &str = "ports.json";
 const TOKENS: &str = "tokens.json";
 const CERTIFICATE: &str = "api-certificate.json";

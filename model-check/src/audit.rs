@@ -55,6 +55,9 @@ pub struct Audit {
     pub breach: Option<(usize, Breach)>,
     /// Machines that were spoken of and whose journals were not given.
     pub missing: Vec<VmId>,
+    /// Steps that could not be put in order, because the journal of whoever caused them ends earlier: that of a program
+    /// that still runs, read a moment before the others.
+    pub beyond: usize,
     /// Whether nothing was going on at the end, so that the end could be compared with the prediction.
     pub at_rest: bool,
 }
@@ -72,6 +75,8 @@ struct Court<'a> {
     heard: Vec<usize>,
     /// Messages that were said and not yet heard, by sender, receiver and number.
     on_the_way: BTreeMap<(Place, Place, u64), &'a [u8]>,
+    /// The last message that each has said to each.
+    said: BTreeMap<(Place, Place), u64>,
     world: World,
     inspector: Inspector,
     events: Vec<(u64, Event)>,
@@ -86,6 +91,7 @@ impl<'a> Court<'a> {
             pasts,
             heard: vec![0; pasts.len()],
             on_the_way: BTreeMap::new(),
+            said: BTreeMap::new(),
             world: World::new([].into(), Faults::default()),
             inspector: Inspector::new(&[], faults, Pace::EveryStep),
             events: Vec::new(),
@@ -113,11 +119,15 @@ impl<'a> Court<'a> {
         let waiting = (0..self.pasts.len()).filter_map(|past| Some((past, self.next_of(past)?)));
         let ready = waiting.clone().filter(|(past, step)| self.is_ready(*past, step));
         let Some((past, step)) = ready.min_by_key(|(past, step)| (step.at_ms, self.pasts[*past].place)) else {
-            if let Some((past, step)) = waiting.min_by_key(|(_, step)| step.at_ms)
-                && let Some((from, number, _)) = &step.heard
-            {
+            // Either the sender's journal ends before it sent this, or it was heard before.
+            let twice = waiting.filter_map(|(past, step)| {
+                let (from, number, _) = step.heard.as_ref()?;
                 let to = self.pasts[past].place;
-                self.breach(AGREEMENT, format!("{to:?} received message {number} of {from:?}, which never sent it"));
+                let last = self.said.get(&(*from, to)).copied().unwrap_or(0);
+                (*number <= last).then_some((to, *from, *number))
+            });
+            if let Some((to, from, number)) = twice.min() {
+                self.breach(AGREEMENT, format!("{to:?} received message {number} of {from:?} twice"));
             }
             return false;
         };
@@ -135,6 +145,7 @@ impl<'a> Court<'a> {
         }
         for (to, number, bytes) in &step.said {
             self.on_the_way.insert((place, *to, *number), bytes);
+            self.said.insert((place, *to), *number);
         }
         if let Some(input) = &step.input {
             self.relive(step.at_ms, place, input);
@@ -164,11 +175,12 @@ impl<'a> Court<'a> {
         let book = self.world.manager().book();
         let vms = book.vms().filter_map(|vm| vm.id);
         let missing: Vec<VmId> = vms.filter(|vm| !self.is_given(Place::Agent(*vm))).collect();
-        let at_rest = missing.is_empty() && self.world.manager().changes().next().is_none();
+        let beyond = self.pasts.iter().zip(&self.heard).map(|(past, heard)| past.steps.len() - heard).sum();
+        let at_rest = missing.is_empty() && beyond == 0 && self.world.manager().changes().next().is_none();
         if at_rest && self.breach.is_none() {
             self.breach = property::at_end(&self.world).map(|found| (self.events.len(), found));
         }
-        Audit { events: self.events, breach: self.breach, missing, at_rest }
+        Audit { events: self.events, breach: self.breach, missing, beyond, at_rest }
     }
 }
 

@@ -179,6 +179,17 @@ impl Authority {
         &self.revoked
     }
 
+    /// The pen of the authority kept in a directory, for whoever must tell again what it signed; `None` if there is none.
+    pub fn signer_in(directory: &Path) -> Result<Option<Signer>, Error> {
+        if !directory.join(CERTIFICATE).exists() {
+            return Ok(None);
+        }
+        let path = directory.join(KEY);
+        let key = fs::read(&path).map_err(Error::file("read", &path))?;
+        let key = Ed25519KeyPair::from_pkcs8(&key).map_err(|_| Error::Damaged { path })?;
+        Ok(Some(Signer(Arc::new(key))))
+    }
+
     /// Its pen, for whoever must sign on its behalf.
     pub fn signer(&self) -> Signer {
         self.signer.clone()

@@ -1,0 +1,129 @@
+//! `holdfast audit`: the journals of a real run, put through the explorer's properties.
+
+use crate::{
+    Ending,
+    failure::Failure,
+    past,
+    screen::{self, Drawing, counted},
+};
+use clap::Args;
+use model_check::{
+    World,
+    audit::{self, AGREEMENT, Audit, Past},
+    property,
+    world::{Event, Output, Place},
+};
+use protocol::ChangeId;
+use protocol::manager::{self, News};
+use serde_json::json;
+use std::{fmt::Write as _, path::PathBuf};
+
+/// Prove the invariants of a real run from its journals
+///
+/// Steps every machine again by its journal, in an order in which nothing is heard before it was said, and looks at every
+/// property after every step. Changes nothing; the programs may be running.
+#[derive(Args)]
+#[command(after_help = "\
+Exit code 0: everything held; 1: something did not, or a journal cannot be read.
+
+Example: holdfast audit /var/lib/holdfast/manager /var/lib/holdfast/agent")]
+pub(crate) struct Arguments {
+    /// Data directories of the manager and of agents; a manager's brings those of its VMs on this machine
+    #[arg(required = true, value_name = "DIR")]
+    directories: Vec<PathBuf>,
+    /// Draw what happened: text, mermaid or svg
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    chart: Option<Drawing>,
+    /// Draw only what happened from the acceptance of this change to its end
+    #[arg(long, value_name = "NUMBER", requires = "chart")]
+    change: Option<u64>,
+    /// For programs
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    let directories = past::directories(&arguments.directories);
+    let pasts: Vec<Past> = directories.iter().map(|directory| past::read(directory)).collect::<Result<_, _>>()?;
+    let audit = audit::audit(&pasts);
+    if let Some(drawing) = arguments.chart {
+        draw(&audit, drawing, arguments.change.map(ChangeId))?;
+    }
+    if arguments.json {
+        let breach = audit.breach.as_ref().map(
+            |(after, breach)| json!({ "property": breach.property, "detail": breach.detail, "after_steps": after }),
+        );
+        screen::print_json(&json!({
+            "good": breach.is_none(),
+            "machines": pasts.len(),
+            "steps": audit.events.len(),
+            "beyond": audit.beyond,
+            "missing": audit.missing.iter().map(|vm| vm.0).collect::<Vec<_>>(),
+            "at_rest": audit.at_rest,
+            "breach": breach,
+        }))?;
+    } else {
+        screen::print_beside(arguments.chart.unwrap_or(Drawing::Text), &screen::coloured(&verdict(&pasts, &audit)))?;
+    }
+    Ok(if audit.breach.is_none() { Ending::Done } else { Ending::Refuted })
+}
+
+fn verdict(pasts: &[Past], audit: &Audit) -> String {
+    let (steps, machines) = (counted(audit.events.len()), counted(pasts.len()));
+    let mut text = match &audit.breach {
+        None => format!("✓ everything held in {steps} steps of {machines} machines\n"),
+        Some((after, breach)) => format!("✗ after {} of {steps} steps: {breach}\n", counted(*after)),
+    };
+    let sign = if audit.breach.is_none() { '✓' } else { '–' };
+    let looked_at = property::ALL.iter().filter(|(word, _)| *word == "always").map(|(_, name)| *name);
+    let not_asked = [property::MINIMAL];
+    for name in looked_at.filter(|name| !not_asked.contains(name)).chain([AGREEMENT]) {
+        writeln!(text, "  {sign} {name}").expect("writing to a string does not fail");
+    }
+    let mut note = |note: String| writeln!(text, "  {note}").expect("writing to a string does not fail");
+    if audit.at_rest {
+        note(format!("{sign} {}", property::PREDICTED));
+    } else {
+        note(
+            "– the end was not compared with the prediction, because something is going on or a journal is missing"
+                .into(),
+        );
+    }
+    if !audit.missing.is_empty() {
+        let missing: Vec<String> = audit.missing.iter().map(ToString::to_string).collect();
+        note(format!("? no journal was given of {}", missing.join(", ")));
+    }
+    if audit.beyond > 0 {
+        note(format!("? {} steps at the end were not looked at: another journal ends earlier", counted(audit.beyond)));
+    }
+    text
+}
+
+/// Draws the run, or one change of it.
+pub(crate) fn draw(audit: &Audit, drawing: Drawing, change: Option<ChangeId>) -> Result<(), Failure> {
+    let events: Vec<Event> = audit.events.iter().map(|(_, event)| event.clone()).collect();
+    let mut world = World::new([].into(), model_check::Faults::default());
+    let Some(change) = change else { return screen::print(&screen::draw(drawing, &world, &events)) };
+    let place = |told: fn(&News) -> Option<ChangeId>| {
+        events.iter().position(|event| news(event).any(|news| told(news) == Some(change)))
+    };
+    let accepted = |news: &News| if let News::Accepted(change) = news { Some(*change) } else { None };
+    let done = |news: &News| if let News::ChangeDone(change) = news { Some(*change) } else { None };
+    let Some(first) = place(accepted) else { return Err(Failure::NoSuchChange(change)) };
+    let last = place(done).unwrap_or(events.len() - 1);
+    for event in &events[..first] {
+        if let Some((place, input)) = &event.input {
+            world.relive(*place, input.clone());
+        }
+    }
+    screen::print(&screen::draw(drawing, &world, &events[first..=last]))
+}
+
+/// What the operator was told in an event.
+fn news(event: &Event) -> impl Iterator<Item = &News> {
+    let by_manager = matches!(event.input, Some((Place::Manager, _)));
+    event.outputs.iter().filter(move |_| by_manager).filter_map(|output| match output {
+        Output::Manager(manager::Output::ToOperator(news)) => Some(news),
+        Output::Manager(_) | Output::Agent(_) => None,
+    })
+}

@@ -1,0 +1,111 @@
+//! The pasts of real machines, read from their data directories for an audit. Nothing is changed there, and the programs
+//! may be running.
+
+use crate::failure::Failure;
+use cloud_manager::machine::{Happening as ManagerHappening, Manager};
+use model_check::audit::{Lived, Past};
+use model_check::world::{Input, Place};
+use protocol::letter::ToManager;
+use protocol::{VmId, agent, manager, wire};
+use runtime::engine::{self, Entry, Machine, Moment, Output, Step};
+use runtime::identity::{Authority, Identity};
+use runtime::{PeerId, journal};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use vm_agent::machine::{Agent, Happening as AgentHappening, Understood};
+
+/// The data directories in and below a manager's: its own, and those of its VMs on this machine.
+pub(crate) fn directories(given: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for directory in given {
+        found.push(directory.clone());
+        let local = directory.join(cloud_manager::program::LOCAL);
+        let mut vms: Vec<PathBuf> =
+            std::fs::read_dir(local).into_iter().flatten().flatten().map(|it| it.path()).collect();
+        vms.retain(|vm| vm.join(journal::ROOM).is_dir());
+        vms.sort();
+        found.extend(vms);
+    }
+    found
+}
+
+/// Reads the past of the machine that lives in a data directory.
+pub(crate) fn read(directory: &Path) -> Result<Past, Failure> {
+    let journal = directory.join(journal::ROOM);
+    if !journal.is_dir() {
+        return Err(Failure::NoDataDirectory(directory.to_owned()));
+    }
+    if let Some(signer) = Authority::signer_in(&directory.join(cloud_manager::program::AUTHORITY))? {
+        // How long a suspicion lasts is part of the machine's first state, and no step of it depends on the number.
+        let steps = engine::retell(Manager::new(signer, None), &journal)?;
+        return Ok(Past { place: Place::Manager, steps: lived(&steps, of_manager) });
+    }
+    let identity = Identity::load(&directory.join(vm_agent::program::IDENTITY))?;
+    let identity = Arc::new(identity.ok_or_else(|| Failure::NoDataDirectory(directory.to_owned()))?);
+    let agent = Agent::new(Arc::clone(&identity));
+    let steps = engine::retell(agent.clone(), &journal)?;
+    let place = Place::Agent(VmId(identity.certified().peer.0));
+    Ok(Past { place, steps: lived(&steps, |entry| of_agent(&agent, entry)) })
+}
+
+/// What the engine's steps mean to an audit; what is between the programs alone is left out.
+fn lived<E>(steps: &[Step<E>], input: impl Fn(&Entry) -> Option<Input>) -> Vec<Lived> {
+    let mut sent: BTreeMap<PeerId, u64> = BTreeMap::new();
+    let mut lived = Vec::new();
+    for step in steps {
+        let (at, heard) = match &step.entry {
+            Entry::Received { at, from, number, payload } => (*at, Some((place(*from), number.0, payload.clone()))),
+            Entry::Happened { at, .. } => (*at, None),
+            Entry::Acknowledged { .. } | Entry::Met { .. } => (Moment::default(), None),
+        };
+        let said = step.outputs.iter().filter_map(|output| match output {
+            Output::Send(to, payload) => {
+                let number = sent.entry(*to).or_default();
+                *number += 1;
+                Some((place(*to), *number, payload.clone()))
+            }
+            Output::Introduce(..) | Output::Revoke(_) | Output::Effect(_) => None,
+        });
+        let step = Lived { at_ms: at.0, input: input(&step.entry), heard, said: said.collect() };
+        if step.input.is_some() || step.heard.is_some() || !step.said.is_empty() {
+            lived.push(step);
+        }
+    }
+    lived
+}
+
+fn of_manager(entry: &Entry) -> Option<Input> {
+    Some(Input::Manager(match entry {
+        Entry::Received { from, payload, .. } => match wire::decode(payload).ok()? {
+            ToManager::Report(report) => manager::Input::FromAgent(VmId(from.0), report),
+            ToManager::Listening { .. } | ToManager::Output { .. } => return None,
+        },
+        Entry::Happened { what, .. } => match Manager::read(what)? {
+            ManagerHappening::Asked { request, .. } => manager::Input::FromOperator(request),
+            ManagerHappening::FromCloud(outcome) => manager::Input::FromCloud(outcome),
+            ManagerHappening::AlarmRang(alarm) => manager::Input::AlarmRang(alarm),
+            ManagerHappening::ShowOutput { .. } => return None,
+        },
+        Entry::Acknowledged { .. } | Entry::Met { .. } => return None,
+    }))
+}
+
+fn of_agent(agent: &Agent, entry: &Entry) -> Option<Input> {
+    Some(Input::Agent(match entry {
+        Entry::Received { from, payload, .. } => match agent.understand(*from, payload).ok()? {
+            Understood::Input(input) => input,
+            Understood::Aside(_) => return None,
+        },
+        Entry::Happened { what, .. } => match Agent::read(what)? {
+            AgentHappening::FromHost(outcome) => agent::Input::FromHost(outcome),
+            AgentHappening::AlarmRang(alarm) => agent::Input::AlarmRang(alarm),
+            AgentHappening::Listening(_) | AgentHappening::Output { .. } => return None,
+        },
+        Entry::Acknowledged { .. } | Entry::Met { .. } => return None,
+    }))
+}
+
+fn place(peer: PeerId) -> Place {
+    if peer == PeerId::MANAGER { Place::Manager } else { Place::Agent(VmId(peer.0)) }
+}
