@@ -146,11 +146,11 @@ impl Manager {
         self.books.last_event
     }
 
-    fn step(&mut self, at: Moment, input: Input, about: Option<String>) -> Outputs {
+    fn step(&mut self, at: Moment, input: Input, about: Option<&str>) -> Outputs {
         let mut outputs = Vec::new();
         for output in self.books.manager.step(input) {
             self.books.names.learn(&output);
-            self.pack(at, output, about.as_deref(), &mut outputs);
+            self.pack(at, output, about, &mut outputs);
         }
         outputs
     }
@@ -285,7 +285,7 @@ impl Machine for Manager {
             Happening::Asked { request, about, clouds } => {
                 let named: Vec<Name> = clouds.keys().cloned().collect();
                 self.books.clouds.extend(clouds);
-                let outputs = self.step(at, Input::FromOperator(request), Some(about));
+                let outputs = self.step(at, Input::FromOperator(request), Some(&about));
                 // What was refused has no cloud.
                 for name in named.iter().filter(|name| self.books.manager.book().vm(name).is_none()) {
                     self.books.clouds.remove(name);
