@@ -159,6 +159,12 @@ impl<'a> Court<'a> {
             return;
         };
         let outputs = self.world.relive(place, input.clone());
+        if let Action::Cloud(vm) = action
+            && !self.is_given(Place::Agent(vm))
+        {
+            // Nothing is known of what it did; so it is looked at as a VM that is not there.
+            self.world.change(Place::Agent(vm), |part| *part = Part::Halted);
+        }
         let event = Event { action, input: Some((place, input.clone())), outputs };
         let found = self.inspector.look(&self.world, &event);
         self.events.push((at_ms, event));

@@ -1,0 +1,268 @@
+//! Real runs: one manager, agents on this machine, components that are processes. Each story is told by the manager's
+//! events, and at its end the journals of all machines are put through the explorer's properties.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod site;
+
+use cloud_manager::client::ClientError;
+use cloud_manager::document::{EventDocument, JoinToken, NewJoinToken, Problems};
+use serde_json::{Value, json};
+use site::{Site, bind, client, order, provider, vm};
+
+/// Apache and a profiler; Tomcat and an object cache; MySQL: the running example of the papers.
+fn running_example() -> Value {
+    json!({ "wishes": [
+        vm("vm1"), vm("vm2"), vm("vm3"),
+        client("apache", "vm1", "workers", None),
+        provider("profiler", "vm1", "profile"),
+        { "add-component": {
+            "name": "tomcat", "vm": "vm2",
+            "imports": { "database": { "export": "database" }, "objects": { "export": "objects", "weak": 0 } },
+            "exports": { "workers": { "values": ["port"] } },
+            "recipe": {
+                "version": 1,
+                "values": { "port": { "template": "{{ free_port() }}" } },
+                "operations": { "start": { "process": {
+                    "run": "echo using {{ imports.database[0].port }}; exec sleep 1000",
+                } } },
+            },
+        }},
+        provider("object-cache", "vm2", "objects"),
+        provider("mysql", "vm3", "database"),
+        bind("apache.workers → tomcat.workers"),
+        bind("tomcat.database → mysql.database"),
+        bind("tomcat.objects → object-cache.objects"),
+    ]})
+}
+
+/// The place of a component among those that reached a state.
+fn place(events: &[EventDocument], state: &str, component: &str) -> usize {
+    let order = order(events, state);
+    order.iter().position(|it| it == component).unwrap_or_else(|| panic!("{component} is never {state}: {order:?}"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_running_example_loses_its_database_and_gets_another_one() {
+    let site = Site::open("running-example");
+    let told = site.make(&running_example()).await;
+    assert!(place(&told, "started", "mysql") < place(&told, "started", "tomcat"));
+    assert!(place(&told, "started", "tomcat") < place(&told, "started", "apache"));
+
+    let told = site
+        .make(&json!({ "strategy": "down-then-up", "wishes": [
+            { "remove-component": "mysql" },
+            provider("mysql'", "vm3", "database"),
+            bind("tomcat.database → mysql'.database"),
+        ]}))
+        .await;
+    let stopped = ["apache", "tomcat"].map(|component| place(&told, "stopped", component));
+    assert!(stopped.is_sorted(), "clients let go before their providers stop: {stopped:?}");
+    let started = ["mysql'", "tomcat", "apache"].map(|component| place(&told, "started", component));
+    assert!(started.is_sorted(), "providers start before their clients: {started:?}");
+    // Whoever has nothing to do with it is left in peace.
+    assert!(order(&told, "stopped").iter().all(|it| it != "profiler" && it != "object-cache"));
+    // The new database's port has reached its client.
+    let port = site.client.text("/v1/components/mysql'/logs").await.unwrap();
+    let port = port.split("serving at ").nth(1).unwrap().trim();
+    let output = site.client.text("/v1/components/tomcat/logs").await.unwrap();
+    assert!(output.trim_end().ends_with(&format!("using {port}")), "{output}");
+
+    let audit = site.audit(&[]);
+    assert_eq!((&audit["machines"], &audit["at_rest"]), (&json!(4), &json!(true)), "{audit}");
+    let chart = site.holdfast(&["audit", "manager", "--chart", "mermaid", "--change", "2"]);
+    let chart = String::from_utf8(chart.stdout).unwrap();
+    for sight in ["recall mysql", "mysql is home", "mysql' started", "lend mysql' to tomcat", "change 2 done"] {
+        assert!(chart.contains(sight), "{sight} is not in\n{chart}");
+    }
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn make_before_break_stops_nobody_and_break_before_make_stops_whoever_depends() {
+    let site = Site::open("strategies");
+    // An application that takes note of another database while it runs.
+    let app = json!({ "add-component": {
+        "name": "app", "vm": "web",
+        "imports": { "database": { "export": "database" } },
+        "recipe": {
+            "version": 1,
+            "files": [{ "path": "providers", "template": "{% for it in imports.database %}{{ it.port }}\n{% endfor %}" }],
+            "operations": {
+                "start": { "process": { "run": "exec sleep 1000" } },
+                "rebind": { "run": "cat providers" },
+            },
+        },
+    }});
+    site.make(&json!({ "wishes": [
+        vm("web"), vm("data"), app, provider("one", "data", "database"), bind("app.database → one.database"),
+    ]}))
+    .await;
+    let replace = |strategy: &str, old: &str, new: &str| {
+        json!({ "strategy": strategy, "wishes": [
+            { "remove-component": old },
+            provider(new, "data", "database"),
+            bind(&format!("app.database → {new}.database")),
+        ]})
+    };
+    let told = site.make(&replace("up-then-down", "one", "two")).await;
+    assert!(!order(&told, "stopped").contains(&"app".to_owned()), "{told:#?}");
+    for (strategy, old, new) in [("down-then-up", "two", "three"), ("together", "three", "four")] {
+        let told = site.make(&replace(strategy, old, new)).await;
+        let place = |what: &str, component: &str| {
+            told.iter().position(|it| it.component.as_deref() == Some(component) && it.what == what)
+        };
+        assert!(place("component-gone", old).is_some(), "{strategy}: {told:#?}");
+        assert_eq!(site.state("app").await, "started");
+        if strategy == "down-then-up" {
+            assert!(order(&told, "stopped").contains(&"app".to_owned()), "{told:#?}");
+        }
+    }
+    assert_eq!(site.audit(&[])["at_rest"], json!(true));
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn programs_killed_in_the_middle_of_a_change_come_back_and_finish_it() {
+    let mut site = Site::open("kill");
+    // The database takes its time, so that there is a middle.
+    let mut slow = provider("database", "data", "database");
+    slow["add-component"]["recipe"]["operations"]["configure"] = json!({ "run": "sleep 1" });
+    let accepted = site
+        .post(&json!({ "wishes": [
+            vm("data"), vm("web"), slow,
+            client("app", "web", "database", None), bind("app.database → database.database"),
+        ]}))
+        .await;
+    let starting = |event: &EventDocument| event.component.as_deref() == Some("database");
+    let starting = |event: &EventDocument| starting(event) && event.state.as_deref() == Some("starting");
+    site.events_until(accepted.events_after, starting).await;
+    site.kill_agent(1).await;
+    site.kill_manager();
+    site.kill_agent(2).await;
+    site.restart_manager();
+    let told = site.until_done(&accepted).await;
+    assert!(place(&told, "started", "database") < place(&told, "started", "app"));
+    let output = site.client.text("/v1/components/database/logs").await.unwrap();
+    // Whatever was repeated, there is one copy.
+    let copies = site::processes_of(&site.vm(1), None).len();
+    assert_eq!(copies, 2, "the agent and the database; {output}");
+    assert_eq!(site.audit(&[])["at_rest"], json!(true));
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_application_goes_on_while_the_manager_is_down() {
+    let mut site = Site::open("manager-down");
+    let told = site
+        .make(&json!({ "wishes": [
+            vm("data"), vm("web"), provider("database", "data", "database"),
+            client("app", "web", "database", None), bind("app.database → database.database"),
+        ]}))
+        .await;
+    let last = told.last().unwrap().number;
+    site.kill_manager();
+    // The database dies while nobody can be told; the two agents settle it among themselves.
+    let before = site::processes_of(&site.vm(2).join("components"), None);
+    let database = site::processes_of(&site.vm(1).join("components"), None);
+    for pid in database {
+        std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+    }
+    while site::processes_of(&site.vm(2).join("components"), None) == before {
+        tokio::task::yield_now().await;
+    }
+    site.restart_manager();
+    let back = |event: &EventDocument| event.component.as_deref() == Some("app") && event.text.ends_with("is started");
+    let told = site.events_until(last, back).await;
+    assert!(place(&told, "stopped", "database") < place(&told, "started", "app"));
+    assert_eq!(site.audit(&[])["at_rest"], json!(true));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_operation_is_shown_and_tried_again_when_a_person_says_so() {
+    let site = Site::open("failure");
+    let mut broken = provider("database", "data", "database");
+    broken["add-component"]["recipe"]["operations"]["configure"] = json!({ "run": format!("test -e {} || {{ echo the disk is missing; exit 3; }}", site.place.join("disk").display()) });
+    broken["add-component"]["patience"] = json!({ "start": { "retries": 1, "pause_ms_first": 50 } });
+    let accepted = site
+        .post(&json!({ "wishes": [
+            vm("data"), broken, client("app", "data", "database", None), bind("app.database → database.database"),
+        ]}))
+        .await;
+    let told = site.events_until(accepted.events_after, |event| event.what == "operation-failed").await;
+    let detail = told.last().unwrap().detail.clone().unwrap();
+    assert!(detail.contains("the disk is missing"), "{detail}");
+    let status = site.status().await;
+    let app = status.components.iter().find(|it| it.name == "app").unwrap();
+    assert!(app.waits_for.iter().any(|what| what.contains("database")), "{app:?}");
+
+    std::fs::write(site.place.join("disk"), "").unwrap();
+    let _: Value = site.client.post("/v1/components/database/retry", &json!({})).await.unwrap();
+    site.until_done(&accepted).await;
+    assert_eq!(site.state("app").await, "started");
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_joins_once_with_its_token_and_comes_back_without() {
+    let mut site = Site::open("join");
+    let invite = NewJoinToken { vm: Some("edge".into()), ..NewJoinToken::default() };
+    let token: JoinToken = site.client.post("/v1/join-tokens", &invite).await.unwrap();
+    assert_eq!(site.start_agent("stranger", Some(&token.text)), "", "the token is for another name");
+    assert_eq!(site.start_agent("edge", Some(&token.text)), "vm         edge (vm-1)");
+    site.events_until(0, |event| event.what == "vm-made").await;
+    site.make(&json!({ "wishes": [provider("database", "edge", "database")] })).await;
+
+    let edge = vm_agent::Presence::of(&site.place.join("edge")).unwrap();
+    edge.end(std::time::Duration::ZERO).await;
+    assert_eq!(site.start_agent("edge", None), "vm         edge (vm-1)");
+    site.make(&json!({ "wishes": [{ "restart-component": "database" }] })).await;
+    // Another machine with the same token is turned away, and so is one that has none.
+    std::fs::create_dir_all(site.place.join("twin")).unwrap();
+    assert_eq!(site.start_agent("twin", Some(&token.text)), "");
+    assert_eq!(site.start_agent("nobody", None), "");
+    let edge = site.place.join("edge");
+    assert_eq!(site.audit(&[&edge])["at_rest"], json!(true));
+    site.make(&json!({ "wishes": [{ "remove-vm": "edge" }] })).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_vm_is_forgotten_and_its_clients_get_another_provider() {
+    let site = Site::open("lost");
+    site.make(&json!({ "wishes": [
+        vm("data"), vm("web"), provider("database", "data", "database"),
+        client("app", "web", "database", None), bind("app.database → database.database"),
+    ]}))
+    .await;
+    let accepted = site.client.post("/v1/vms/data/lost", &json!({})).await.unwrap();
+    let told = site.until_done(&accepted).await;
+    assert!(told.iter().any(|event| event.what == "vm-lost"), "{told:#?}");
+    assert_eq!((site.state("app").await.as_str(), site.state("database").await.as_str()), ("stopped", "gone"));
+    // What was declared lost is ended, so that nobody goes on serving who is not heard any more.
+    while site.vm(1).exists() {
+        tokio::task::yield_now().await;
+    }
+    assert!(site::processes_of(&site.vm(1), None).is_empty());
+    site.make(&json!({ "wishes": [
+        vm("data"), provider("database", "data", "database"), bind("app.database → database.database"),
+    ]}))
+    .await;
+    assert_eq!(site.state("app").await, "started");
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_work_is_refused_with_every_reason_and_changes_nothing() {
+    let site = Site::open("refused");
+    let change = json!({ "wishes": [
+        provider("database", "nowhere", "database"),
+        bind("app.database → database.database"),
+        { "remove-component": "ghost" },
+    ]});
+    let refused = site.client.post::<Value>("/v1/changes", &change).await;
+    let Err(ClientError::Refused(409, Problems { problems, .. })) = refused else { panic!("{refused:?}") };
+    assert_eq!(problems.len(), 4, "{problems:#?}");
+    assert_eq!(site.status().await.components.len(), 0);
+}

@@ -1,0 +1,268 @@
+//! A site for tests: one real manager, real agents on this machine, real processes; all of it gone when the test ends.
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+#![allow(dead_code, reason = "each test program uses its own part of this")]
+
+use cloud_manager::access::Access;
+use cloud_manager::client::{Client, Happening};
+use cloud_manager::document::{Accepted, EventDocument, NewChange, Status, WishDocument};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::time::timeout;
+
+pub(crate) const HOLDFAST: &str = env!("CARGO_BIN_EXE_holdfast");
+/// A test that has not ended by then will not end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Site {
+    pub(crate) place: PathBuf,
+    manager: Option<Child>,
+    agents: Vec<Child>,
+    pub(crate) client: Client,
+}
+
+impl Site {
+    /// A manager of nothing.
+    pub(crate) fn open(name: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{count}", std::process::id()));
+        std::fs::create_dir_all(&place).unwrap();
+        let manager = start_manager(&place);
+        let client = Client::new(&Access::read(&place.join("manager/access.json")).unwrap()).unwrap();
+        Self { place, manager: Some(manager), agents: Vec::new(), client }
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.place.join("manager")
+    }
+
+    /// The data directory of a VM on this machine.
+    pub(crate) fn vm(&self, id: u64) -> PathBuf {
+        self.data().join(format!("local/vm-{id}"))
+    }
+
+    /// Kills the manager as a loss of power would.
+    pub(crate) fn kill_manager(&mut self) {
+        let mut manager = self.manager.take().unwrap();
+        manager.kill().unwrap();
+        manager.wait().unwrap();
+    }
+
+    pub(crate) fn restart_manager(&mut self) {
+        self.manager = Some(start_manager(&self.place));
+    }
+
+    /// Kills the agent of a VM on this machine, and waits until it is dead.
+    pub(crate) async fn kill_agent(&self, vm: u64) {
+        let agent = vm_agent::Presence::of(&self.vm(vm)).unwrap();
+        agent.end(Duration::ZERO).await;
+    }
+
+    /// Starts an agent that joins with a token, and says what it printed first.
+    pub(crate) fn start_agent(&mut self, name: &str, token: Option<&str>) -> String {
+        let address = self.manager_address();
+        let mut command = Command::new(HOLDFAST);
+        command.args(["agent", "run", "--manager", &address, "--data"]).arg(self.place.join(name));
+        if let Some(token) = token {
+            command.args(["--name", name, "--token", token]);
+        }
+        let mut agent = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let line = first_line(&mut agent);
+        self.agents.push(agent);
+        line
+    }
+
+    pub(crate) fn manager_address(&self) -> String {
+        let ports: Value = serde_json::from_slice(&std::fs::read(self.data().join("ports.json")).unwrap()).unwrap();
+        format!("127.0.0.1:{}", ports["agents"])
+    }
+
+    /// Runs a command of the program as an operator would.
+    pub(crate) fn holdfast(&self, arguments: &[&str]) -> Output {
+        Command::new(HOLDFAST)
+            .args(arguments)
+            .current_dir(&self.place)
+            .env("HOLDFAST_ACCESS", self.data().join("access.json"))
+            .output()
+            .unwrap()
+    }
+
+    /// Asks for a change; it must be accepted.
+    pub(crate) async fn post(&self, change: &Value) -> Accepted {
+        let change: NewChange = serde_json::from_value(change.clone()).unwrap();
+        self.client.post("/v1/changes", &change).await.unwrap()
+    }
+
+    /// Asks for a change, waits for its end, and says what was told on the way.
+    pub(crate) async fn make(&self, change: &Value) -> Vec<EventDocument> {
+        let accepted = self.post(change).await;
+        self.until_done(&accepted).await
+    }
+
+    pub(crate) async fn until_done(&self, accepted: &Accepted) -> Vec<EventDocument> {
+        let change = Some(accepted.change);
+        self.events_until(accepted.events_after, |event| event.what == "change-done" && event.change == change).await
+    }
+
+    /// Everything that was told after a number, up to the first that fits.
+    pub(crate) async fn events_until(&self, after: u64, fits: impl Fn(&EventDocument) -> bool) -> Vec<EventDocument> {
+        let mut told = Vec::new();
+        let hearing = async {
+            let mut events = self.client.events(after).await.unwrap();
+            loop {
+                match events.next().await.unwrap().expect("the manager goes on talking") {
+                    Happening::Event(event) => {
+                        let is_last = fits(&event);
+                        told.push(*event);
+                        if is_last {
+                            return;
+                        }
+                    }
+                    Happening::Gap(_) => panic!("so little is never forgotten"),
+                }
+            }
+        };
+        let heard = timeout(PATIENCE, hearing).await;
+        if heard.is_err() {
+            let status = self.status().await;
+            panic!("it did not end; told: {told:#?}\nstatus: {status:#?}");
+        }
+        told
+    }
+
+    pub(crate) async fn status(&self) -> Status {
+        self.client.get("/v1/status").await.unwrap()
+    }
+
+    /// The state of a component.
+    pub(crate) async fn state(&self, component: &str) -> String {
+        let status = self.status().await;
+        let found = status.components.iter().find(|it| it.name == component);
+        found.map_or("gone".into(), |it| it.state.to_string())
+    }
+
+    /// Every property, checked on the journals.
+    pub(crate) fn audit(&self, more: &[&Path]) -> Value {
+        let mut command = Command::new(HOLDFAST);
+        command.args(["audit", "--json"]).arg(self.data()).args(more);
+        let output = command.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Takes everything away, and checks that no process, no port and no directory of a VM is left.
+    pub(crate) async fn remove_everything(&self) {
+        let vms = self.status().await.vms;
+        let wishes = vms.into_iter().map(|vm| WishDocument::RemoveVm(vm.name)).collect();
+        let change = serde_json::to_value(NewChange { wishes, ..NewChange::default() }).unwrap();
+        self.make(&change).await;
+        let left: Vec<_> = std::fs::read_dir(self.data().join("local")).unwrap().flatten().collect();
+        assert!(left.is_empty(), "{left:?}");
+        let processes = processes_of(&self.place, self.manager.as_ref().map(Child::id));
+        assert!(processes.is_empty(), "{processes:?}");
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if let Some(mut manager) = self.manager.take() {
+            let _ = manager.kill();
+            let _ = manager.wait();
+        }
+        for agent in &mut self.agents {
+            let _ = agent.kill();
+            let _ = agent.wait();
+        }
+        // Agents of the local cloud, and components: all of them speak of this place.
+        for pid in processes_of(&self.place, None) {
+            let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+        }
+        let _ = std::fs::remove_dir_all(&self.place);
+    }
+}
+
+/// The processes whose command line or environment speaks of a place.
+pub(crate) fn processes_of(place: &Path, besides: Option<u32>) -> Vec<u32> {
+    use std::os::unix::ffi::OsStrExt;
+    let place = place.as_os_str().as_bytes();
+    let own = std::process::id();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let speaks = |pid: &u32| {
+        ["cmdline", "environ"].iter().any(|file| {
+            let text = std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            text.windows(place.len()).any(|part| part == place)
+        })
+    };
+    pids.filter(|pid| *pid != own && Some(*pid) != besides).filter(speaks).collect()
+}
+
+fn start_manager(place: &Path) -> Child {
+    let mut manager = Command::new(HOLDFAST)
+        .args(["manager", "run", "--listen", "127.0.0.1:0", "--api", "127.0.0.1:0", "--data"])
+        .arg(place.join("manager"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(first_line(&mut manager).starts_with("agents"));
+    manager
+}
+
+/// What a program prints first: it is ready then. It goes on printing into the void.
+fn first_line(child: &mut Child) -> String {
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = lines.next().map_or(String::new(), Result::unwrap);
+    std::thread::spawn(move || lines.for_each(drop));
+    first
+}
+
+/// A VM of the cloud on this machine.
+pub(crate) fn vm(name: &str) -> Value {
+    json!({ "add-vm": { "name": name, "cloud": "local" } })
+}
+
+/// A component that writes down what it was given and sleeps; it hands out a port that it keeps.
+pub(crate) fn provider(name: &str, vm: &str, export: &str) -> Value {
+    json!({ "add-component": {
+        "name": name, "vm": vm,
+        "exports": { export: { "values": ["port"] } },
+        "recipe": {
+            "version": 1,
+            "values": { "port": { "template": "{{ free_port() }}" } },
+            "operations": { "start": { "process": { "run": "echo serving at {{ port }}; exec sleep 1000" } } },
+        },
+    }})
+}
+
+/// A component with one strong import, and an export if one is given.
+pub(crate) fn client(name: &str, vm: &str, import: &str, export: Option<&str>) -> Value {
+    let exports = export.map_or(json!({}), |export| json!({ export: { "values": ["port"] } }));
+    json!({ "add-component": {
+        "name": name, "vm": vm,
+        "imports": { import: { "export": import } },
+        "exports": exports,
+        "recipe": {
+            "version": 1,
+            "values": { "port": { "template": "{{ free_port() }}" } },
+            "operations": { "start": { "process": {
+                "run": format!("echo using {{{{ imports.{import}[0].port }}}}; exec sleep 1000"),
+            } } },
+        },
+    }})
+}
+
+pub(crate) fn bind(wire: &str) -> Value {
+    json!({ "bind": wire })
+}
+
+/// The order in which components reached a state.
+pub(crate) fn order(events: &[EventDocument], state: &str) -> Vec<String> {
+    let fits = |event: &&EventDocument| event.state.as_deref() == Some(state);
+    events.iter().filter(fits).filter_map(|event| event.component.clone()).collect()
+}
