@@ -161,6 +161,68 @@ async fn a_script_whose_check_fails_again_and_again_has_died() {
 }
 
 #[tokio::test]
+async fn a_process_that_runs_but_fails_its_check_is_ended_and_told_of_once() {
+    let mut stage = Stage::new().await;
+    let recipe = recipe(json!({
+        "start": { "process": { "run": "echo > up; exec sleep 1000" } },
+        "check": { "probe": { "command": { "run": "test -e up" } }, "liveness_ms": 20, "failures_max": 2 },
+        "rebind": { "command": { "run": "true" } }
+    }));
+    let start = task(1, &recipe, start());
+    stage.carry_out(&start).await;
+    fs::remove_file(stage.home(1).join("up")).unwrap();
+    stage.died(&start).await;
+    assert_eq!(marked(&stage.home(1)), [0; 0]);
+    // Who rebinds it without having heard does not make it die twice.
+    stage.carry_out(&task(2, &recipe, Work::Rebind { bindings: Vec::new() })).await;
+    stage.carry_out(&task(3, &recipe, Work::Stop)).await;
+    assert!(stage.is_silent());
+}
+
+#[tokio::test]
+async fn a_check_that_is_under_way_when_its_process_dies_is_not_left_behind() {
+    let mut stage = Stage::new().await;
+    let slow = "test -e up || exit 1; test ! -e slow || { echo > checking; exec sleep 1000; }";
+    let recipe = recipe(json!({
+        "start": { "process": { "run": "echo > up; exec sleep 1000" } },
+        "check": { "probe": { "command": { "run": slow } }, "liveness_ms": 20, "attempt_ms": 100_000 }
+    }));
+    let start = task(1, &recipe, start());
+    stage.carry_out(&start).await;
+    fs::write(stage.home(1).join("slow"), "").unwrap();
+    eventually("a check is under way", || stage.home(1).join("checking").exists()).await;
+    kill(stage.pid(1), rustix::process::Signal::KILL);
+    stage.died(&start).await;
+    assert_eq!(marked(&stage.home(1)), [0; 0]);
+}
+
+#[tokio::test]
+async fn a_stop_command_comes_first_and_its_failure_does_not_save_the_process() {
+    let mut stage = Stage::new().await;
+    let recipe = recipe(json!({
+        "start": { "process": { "run": "exec sleep 1000" } },
+        "stop": { "command": { "run": "echo asked > asked; exit 1" } }
+    }));
+    stage.carry_out(&task(1, &recipe, start())).await;
+    stage.carry_out(&task(2, &recipe, Work::Stop)).await;
+    assert_eq!(stage.read(1, "asked"), "asked\n");
+    assert_eq!(marked(&stage.home(1)), [0; 0]);
+}
+
+#[tokio::test]
+async fn a_script_that_cannot_be_stopped_has_failed_to_stop_and_may_be_asked_again() {
+    let mut stage = Stage::new().await;
+    let recipe = recipe(json!({
+        "start": { "script": { "run": "true" } },
+        "stop": { "command": { "run": "test -e allowed" } }
+    }));
+    stage.carry_out(&task(1, &recipe, start())).await;
+    assert_eq!(stage.fail(&task(2, &recipe, Work::Stop)).await, "stop: exit code 1");
+    fs::write(stage.home(1).join("allowed"), "").unwrap();
+    stage.carry_out(&task(3, &recipe, Work::Stop)).await;
+}
+
+#[tokio::test]
 async fn a_start_script_that_fails_leaves_nothing_running() {
     let mut stage = Stage::new().await;
     let operations = json!({

@@ -72,6 +72,23 @@ async fn a_start_that_was_done_is_not_done_again_and_hands_out_the_same_values()
 }
 
 #[tokio::test]
+async fn a_script_is_watched_by_the_next_agent_too() {
+    let mut stage = Stage::new().await;
+    let recipe = recipe(json!({
+        "start": { "script": { "run": "sleep 1000 & touch up" } },
+        "check": { "probe": { "command": { "run": "test -e up" } }, "liveness_ms": 20, "failures_max": 2 },
+        "stop": { "command": { "run": "true" } }
+    }));
+    let start = task(1, &recipe, start());
+    stage.carry_out(&start).await;
+    stage.reopen(Vec::new()).await;
+    fs::remove_file(stage.home(1).join("up")).unwrap();
+    stage.died(&start).await;
+    // What the script started is ended, though neither script nor agent is what it was.
+    assert_eq!(marked(&stage.home(1)), [0; 0]);
+}
+
+#[tokio::test]
 async fn a_process_that_has_got_the_same_number_is_not_taken_for_the_component() {
     let mut stage = Stage::new().await;
     let start = task(1, &sleeper(), start());
@@ -142,7 +159,7 @@ async fn a_record_that_was_being_written_is_as_if_it_had_not_been() {
     let pid = stage.pid(1);
     stage.host = None;
     fs::write(stage.place(1).join("record.new"), "{\"ports\":{").unwrap();
-    fs::write(stage.place(1).join("command.json"), "{\"pid\":").unwrap();
+    fs::write(stage.place(1).join("install.mark"), "{\"pid\":").unwrap();
     fs::create_dir(stage.directory.join("17")).unwrap();
     stage.reopen(vec![start.clone()]).await;
     stage.done(&start).await;

@@ -101,7 +101,7 @@ impl Component {
                     Start::Script(command) => {
                         let limit = Duration::from_millis(command.time_limit_ms);
                         let ended = finish(child, &group, limit).await;
-                        let handed_out = ended.and_then(|()| values::read(&self.place.values()));
+                        let handed_out = ended.and_then(|()| values::take(&self.place.values()));
                         let handed_out =
                             handed_out.map_err(|failure| self.with_output(failure.during(step), begins))?;
                         view.values.extend(handed_out.clone());
