@@ -7,8 +7,10 @@ mod stage;
 use protocol::{HostOutcome, HostTask, Work};
 use rustix::process::Signal;
 use serde_json::json;
-use stage::{Stage, eventually, fresh_directory, is_alive, kill, marked, recipe, settings, sleeper, start, task};
-use std::{fs, os::unix::process::ExitStatusExt, path::PathBuf, process::Command};
+use stage::{
+    Stage, eventually, fresh_directory, is_alive, kill, marked, recipe, settings, sleeper, start, task, task_of,
+};
+use std::{fs, os::unix::process::ExitStatusExt, path::PathBuf, process::Command, time::Duration};
 use tokio::sync::mpsc;
 use vm_agent::host::{Host, Moment};
 
@@ -241,6 +243,50 @@ async fn an_agent_killed_after_it_let_the_process_go_leaves_one_that_is_replaced
 #[tokio::test]
 async fn an_agent_killed_before_it_could_note_that_all_is_well_leaves_one_that_is_replaced() {
     check(Moment::Ready, 1, 2).await;
+}
+
+/// The agent of the story below: it carries out what is pending until it is killed.
+#[tokio::test]
+async fn a_hunted_agent_is_played_by_this_very_program() {
+    let Ok(directory) = std::env::var("HUNTED") else { return };
+    let (tell, mut outcomes) = mpsc::unbounded_channel();
+    let _host = Host::open(settings(&PathBuf::from(directory)), pending_starts(), tell).await.unwrap();
+    loop {
+        outcomes.recv().await;
+    }
+}
+
+fn pending_starts() -> Vec<HostTask> {
+    let mut recipe = sleeper();
+    recipe["operations"]["install"] = json!({ "run": "true" });
+    recipe["operations"]["configure"] = json!({ "run": "sleep 0.01" });
+    (1..=4).map(|component| task_of(component, 1, &recipe, start())).collect()
+}
+
+#[tokio::test]
+async fn an_agent_killed_again_and_again_leaves_one_copy_of_each_component() {
+    let directory = fresh_directory();
+    for round in 0..16 {
+        let mut agent = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_hunted_agent_is_played_by_this_very_program"])
+            .env("HUNTED", &directory)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // Each time it gets a little further; what it was doing then is what this is about.
+        tokio::time::sleep(Duration::from_millis(7 * round)).await;
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+    }
+    let mut stage = Stage::at(directory, pending_starts()).await;
+    for _ in pending_starts() {
+        let outcome = stage.outcome().await;
+        assert!(matches!(outcome, HostOutcome::Done { .. }), "{outcome:?}");
+    }
+    for component in 1..=4 {
+        // One that was never let go may need a moment to see that it never will be.
+        eventually("one copy is left", || marked(&stage.home(component)) == [stage.pid(component)]).await;
+    }
 }
 
 #[tokio::test]
