@@ -8,7 +8,8 @@ use protocol::{HostOutcome, HostTask, Work};
 use rustix::process::Signal;
 use serde_json::json;
 use stage::{
-    Stage, eventually, fresh_directory, is_alive, kill, marked, recipe, settings, sleeper, start, task, task_of,
+    Cleaning, Stage, eventually, fresh_directory, is_alive, kill, marked, recipe, settings, sleeper, start, task,
+    task_of,
 };
 use std::{fs, os::unix::process::ExitStatusExt, path::PathBuf, process::Command, time::Duration};
 use tokio::sync::mpsc;
@@ -205,6 +206,7 @@ fn first_start() -> HostTask {
 /// Kills an agent at this moment, looks at what is left once nothing more happens by itself, and lets another agent go on.
 async fn check(moment: Moment, left_running: usize, starts: usize) {
     let directory = fresh_directory();
+    let _cleaning = Cleaning(directory.clone());
     let agent = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "an_agent_is_played_by_this_very_program"])
         .envs([("DIRECTORY", directory.display().to_string()), ("MOMENT", format!("{moment:?}"))])
@@ -266,6 +268,7 @@ fn pending_starts() -> Vec<HostTask> {
 #[tokio::test]
 async fn an_agent_killed_again_and_again_leaves_one_copy_of_each_component() {
     let directory = fresh_directory();
+    let _cleaning = Cleaning(directory.clone());
     for round in 0..16 {
         let mut agent = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "a_hunted_agent_is_played_by_this_very_program"])
