@@ -33,7 +33,7 @@ async fn a_failure_tells_the_end_of_a_long_output() {
     assert!(detail.len() < 2200);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn installations_take_turns() {
     let mut stage = Stage::new().await;
     // A directory can be made only by one: whoever meets another one fails.

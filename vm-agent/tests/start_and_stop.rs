@@ -258,7 +258,13 @@ async fn the_same_start_asked_twice_is_one_process() {
     assert!(stage.is_silent());
 }
 
-#[tokio::test]
+#[test]
+fn a_host_can_be_shared_between_threads() {
+    fn is_shared<T: Send + Sync + Clone>() {}
+    is_shared::<vm_agent::host::Host>();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn components_start_side_by_side() {
     let mut stage = Stage::new().await;
     // Each becomes ready only when it has seen the other.

@@ -248,7 +248,7 @@ async fn an_agent_killed_before_it_could_note_that_all_is_well_leaves_one_that_i
 }
 
 /// The agent of the story below: it carries out what is pending until it is killed.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hunted_agent_is_played_by_this_very_program() {
     let Ok(directory) = std::env::var("HUNTED") else { return };
     let (tell, mut outcomes) = mpsc::unbounded_channel();
@@ -265,7 +265,7 @@ fn pending_starts() -> Vec<HostTask> {
     (1..=4).map(|component| task_of(component, 1, &recipe, start())).collect()
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_killed_again_and_again_leaves_one_copy_of_each_component() {
     let directory = fresh_directory();
     let _cleaning = Cleaning(directory.clone());
