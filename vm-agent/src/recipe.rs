@@ -5,6 +5,11 @@
 //! error rather than a silent difference. Every text that may contain `{{ … }}` is a template; see `host/template.rs`
 //! for what templates see.
 //!
+//! Commands run in the component's directory. Their environment is small: `PATH` and the like, what the recipe says, and
+//! `HOLDFAST_NAME`, `HOLDFAST_DIRECTORY`, `HOLDFAST_TASK` (the number of the task), `HOLDFAST_<IMPORT>_<n>_<VALUE>` for each
+//! value of each binding, and for `install`, `announce` and a start script `HOLDFAST_VALUES`, the file to which they write
+//! `name=value` lines to hand out values.
+//!
 //! ```json
 //! {
 //!   "version": 1,

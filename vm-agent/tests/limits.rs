@@ -140,7 +140,7 @@ async fn output_says_which_operation_wrote_it_and_is_kept_short() {
     let mut stage = Stage::with(settings, Vec::new()).await;
     let recipe = recipe(json!({
         "install": { "run": "echo installing" },
-        "start": { "process": { "run": "while read -r line; do echo $line; done < talk; exec sleep 1000" } },
+        "start": { "process": { "run": "while read -r line; do echo $line; done < talk; echo > said; exec sleep 1000" } },
         "configure": { "run": "mkfifo talk" }
     }));
     stage.carry_out(&task(1, &recipe, Work::Prepare)).await;
@@ -154,7 +154,8 @@ async fn output_says_which_operation_wrote_it_and_is_kept_short() {
     tokio::task::spawn_blocking(move || fs::write(talk, text).unwrap()).await.unwrap();
     let (newer, older) = (stage.place(1).join("output.log"), stage.place(1).join("output.log.1"));
     let length = |path: &std::path::Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
-    eventually("it is shortened", || length(&older) == 10_000 && length(&newer) < 10_000).await;
+    let said = stage.home(1).join("said");
+    eventually("it is shortened", || said.exists() && length(&older) == 10_000 && length(&newer) < 10_000).await;
     let logs = stage.host().logs(ComponentId(1), 5_000).await.unwrap();
     assert!(logs.len() <= 5_000 && logs.ends_with("line 1999\n"), "{logs}");
     assert!(logs.starts_with("line "), "{logs}");

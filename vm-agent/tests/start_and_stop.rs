@@ -72,6 +72,9 @@ async fn a_component_that_is_never_ready_fails_and_leaves_nothing_running() {
     assert!(detail.contains("not ready within 300ms; the last check: exit code 1\nnot yet"), "{detail}");
     assert_eq!(marked(&stage.home(1)), [0; 0]);
     assert_eq!(stage.record(1)["run"], Value::Null);
+    // Nothing is left for the next agent to find: the next thing it says is an answer.
+    stage.reopen(Vec::new()).await;
+    stage.carry_out(&task(2, &json!({}), Work::Stop)).await;
 }
 
 #[tokio::test]
@@ -235,7 +238,19 @@ async fn a_start_script_that_fails_leaves_nothing_running() {
 }
 
 #[tokio::test]
-async fn a_stop_that_was_not_asked_twice_is_not_done_twice() {
+async fn what_was_never_started_is_not_told_to_stop() {
+    let mut stage = Stage::new().await;
+    let operations = json!({
+        "configure": { "run": "exit 5" },
+        "start": { "script": { "run": "true" } },
+        "stop": { "command": { "run": "touch stopped" } }
+    });
+    assert_eq!(stage.fail(&task(1, &recipe(operations), start())).await, "configure: exit code 5");
+    assert!(!stage.home(1).join("stopped").exists());
+}
+
+#[tokio::test]
+async fn the_same_stop_asked_twice_is_done_once() {
     let mut stage = Stage::new().await;
     let (first, stop) = (task(1, &script(), start()), task(2, &script(), Work::Stop));
     stage.carry_out(&first).await;

@@ -44,7 +44,7 @@ async fn a_death_in_the_agents_absence_is_told_when_it_is_back_and_again_if_nobo
     stage.carry_out(&task(2, &sleeper(), Work::Start { bindings: Vec::new() })).await;
     eventually("it has begun", || stage.read(1, "starts").lines().count() == 2).await;
     stage.reopen(Vec::new()).await;
-    assert!(stage.is_silent());
+    stage.carry_out(&task(3, &sleeper(), Work::Stop)).await;
 }
 
 #[tokio::test]
