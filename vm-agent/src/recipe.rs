@@ -5,6 +5,11 @@
 //! error rather than a silent difference. Every text that may contain `{{ … }}` is a template; see `host/template.rs`
 //! for what templates see.
 //!
+//! Commands run in the component's directory. Their environment is small: `PATH` and the like, what the recipe says, and
+//! `HOLDFAST_NAME`, `HOLDFAST_DIRECTORY`, `HOLDFAST_TASK` (the number of the task), `HOLDFAST_<IMPORT>_<n>_<VALUE>` for each
+//! value of each binding, and for `install`, `announce` and a start script `HOLDFAST_VALUES`, the file to which they write
+//! `name=value` lines to hand out values.
+//!
 //! ```json
 //! {
 //!   "version": 1,
@@ -305,6 +310,17 @@ impl Recipe {
         }
     }
 
+    /// Whether a kind with this recipe has something to install or announce before it can be bound to.
+    pub fn prepares(&self) -> bool {
+        let announces = self.values.values().any(|value| value.at == At::Prepare);
+        announces || self.operations.install.is_some() || self.operations.announce.is_some()
+    }
+
+    /// Whether a kind with this recipe can be told of new bindings while it runs.
+    pub fn rebinds(&self) -> bool {
+        self.operations.rebind.is_some()
+    }
+
     fn complaint(&self) -> Option<String> {
         let operations = &self.operations;
         if matches!(operations.start, Some(Start::Script(_))) && operations.stop.command.is_none() {
@@ -416,6 +432,8 @@ mod tests {
         assert_eq!(recipe.operations.check.as_ref().unwrap().liveness_ms, None);
         assert_eq!(recipe.values[&Name::new("key").unwrap()].at, At::Start);
         assert_eq!(recipe.operations.stop.grace_ms, 10_000);
+        assert!(recipe.prepares() && recipe.rebinds());
+        assert!(!Recipe::default().prepares() && !Recipe::default().rebinds());
         assert_eq!(Recipe::decode(&recipe.encode()).unwrap(), recipe);
     }
 

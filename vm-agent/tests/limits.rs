@@ -33,7 +33,7 @@ async fn a_failure_tells_the_end_of_a_long_output() {
     assert!(detail.len() < 2200);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn installations_take_turns() {
     let mut stage = Stage::new().await;
     // A directory can be made only by one: whoever meets another one fails.
@@ -99,13 +99,48 @@ async fn garbage_for_a_recipe_fails_the_task_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn silly_times_are_waited_for_without_a_panic() {
+    let mut stage = Stage::new().await;
+    let (long, none) = (u64::MAX, 0);
+    let patient = recipe(json!({
+        "install": { "run": "true", "time_limit_ms": long },
+        "start": { "process": { "run": "exec sleep 1000" } },
+        "check": {
+            "probe": { "command": { "run": "true" } },
+            "interval_ms": long, "ready_within_ms": long, "attempt_ms": long, "liveness_ms": long
+        },
+        "stop": { "grace_ms": long }
+    }));
+    stage.carry_out(&task(1, &patient, Work::Prepare)).await;
+    stage.carry_out(&task(2, &patient, start())).await;
+    stage.carry_out(&task(3, &patient, Work::Stop)).await;
+    let hasty = recipe(json!({
+        "start": { "process": { "run": "exec sleep 1000" } },
+        "check": { "probe": { "command": { "run": "exec sleep 1000" } }, "interval_ms": none, "ready_within_ms": none },
+        "stop": { "grace_ms": none }
+    }));
+    let detail = stage.fail(&task(4, &hasty, start())).await;
+    assert!(detail.contains("not ready within 0ns"), "{detail}");
+    assert_eq!(marked(&stage.home(1)), [0; 0]);
+}
+
+#[tokio::test]
+async fn what_a_purge_has_left_is_removed_by_the_next_agent() {
+    let mut stage = Stage::new().await;
+    stage.host = None;
+    fs::create_dir_all(stage.directory.join("7.leaving/home")).unwrap();
+    stage.reopen(Vec::new()).await;
+    assert!(!stage.directory.join("7.leaving").exists());
+}
+
+#[tokio::test]
 async fn output_says_which_operation_wrote_it_and_is_kept_short() {
     let mut settings = settings(&stage::fresh_directory());
     settings.output_bytes_max = 10_000;
     let mut stage = Stage::with(settings, Vec::new()).await;
     let recipe = recipe(json!({
         "install": { "run": "echo installing" },
-        "start": { "process": { "run": "while read -r line; do echo $line; done < talk; exec sleep 1000" } },
+        "start": { "process": { "run": "while read -r line; do echo $line; done < talk; echo > said; exec sleep 1000" } },
         "configure": { "run": "mkfifo talk" }
     }));
     stage.carry_out(&task(1, &recipe, Work::Prepare)).await;
@@ -119,7 +154,8 @@ async fn output_says_which_operation_wrote_it_and_is_kept_short() {
     tokio::task::spawn_blocking(move || fs::write(talk, text).unwrap()).await.unwrap();
     let (newer, older) = (stage.place(1).join("output.log"), stage.place(1).join("output.log.1"));
     let length = |path: &std::path::Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
-    eventually("it is shortened", || length(&older) == 10_000 && length(&newer) < 10_000).await;
+    let said = stage.home(1).join("said");
+    eventually("it is shortened", || said.exists() && length(&older) == 10_000 && length(&newer) < 10_000).await;
     let logs = stage.host().logs(ComponentId(1), 5_000).await.unwrap();
     assert!(logs.len() <= 5_000 && logs.ends_with("line 1999\n"), "{logs}");
     assert!(logs.starts_with("line "), "{logs}");

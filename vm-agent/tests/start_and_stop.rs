@@ -72,6 +72,9 @@ async fn a_component_that_is_never_ready_fails_and_leaves_nothing_running() {
     assert!(detail.contains("not ready within 300ms; the last check: exit code 1\nnot yet"), "{detail}");
     assert_eq!(marked(&stage.home(1)), [0; 0]);
     assert_eq!(stage.record(1)["run"], Value::Null);
+    // Nothing is left for the next agent to find: the next thing it says is an answer.
+    stage.reopen(Vec::new()).await;
+    stage.carry_out(&task(2, &json!({}), Work::Stop)).await;
 }
 
 #[tokio::test]
@@ -161,6 +164,68 @@ async fn a_script_whose_check_fails_again_and_again_has_died() {
 }
 
 #[tokio::test]
+async fn a_process_that_runs_but_fails_its_check_is_ended_and_told_of_once() {
+    let mut stage = Stage::new().await;
+    let recipe = recipe(json!({
+        "start": { "process": { "run": "echo > up; exec sleep 1000" } },
+        "check": { "probe": { "command": { "run": "test -e up" } }, "liveness_ms": 20, "failures_max": 2 },
+        "rebind": { "command": { "run": "true" } }
+    }));
+    let start = task(1, &recipe, start());
+    stage.carry_out(&start).await;
+    fs::remove_file(stage.home(1).join("up")).unwrap();
+    stage.died(&start).await;
+    assert_eq!(marked(&stage.home(1)), [0; 0]);
+    // Who rebinds it without having heard does not make it die twice.
+    stage.carry_out(&task(2, &recipe, Work::Rebind { bindings: Vec::new() })).await;
+    stage.carry_out(&task(3, &recipe, Work::Stop)).await;
+    assert!(stage.is_silent());
+}
+
+#[tokio::test]
+async fn a_check_that_is_under_way_when_its_process_dies_is_not_left_behind() {
+    let mut stage = Stage::new().await;
+    let slow = "test -e up || exit 1; test ! -e slow || { echo > checking; exec sleep 1000; }";
+    let recipe = recipe(json!({
+        "start": { "process": { "run": "echo > up; exec sleep 1000" } },
+        "check": { "probe": { "command": { "run": slow } }, "liveness_ms": 20, "attempt_ms": 100_000 }
+    }));
+    let start = task(1, &recipe, start());
+    stage.carry_out(&start).await;
+    fs::write(stage.home(1).join("slow"), "").unwrap();
+    eventually("a check is under way", || stage.home(1).join("checking").exists()).await;
+    kill(stage.pid(1), rustix::process::Signal::KILL);
+    stage.died(&start).await;
+    assert_eq!(marked(&stage.home(1)), [0; 0]);
+}
+
+#[tokio::test]
+async fn a_stop_command_comes_first_and_its_failure_does_not_save_the_process() {
+    let mut stage = Stage::new().await;
+    let recipe = recipe(json!({
+        "start": { "process": { "run": "exec sleep 1000" } },
+        "stop": { "command": { "run": "echo asked > asked; exit 1" } }
+    }));
+    stage.carry_out(&task(1, &recipe, start())).await;
+    stage.carry_out(&task(2, &recipe, Work::Stop)).await;
+    assert_eq!(stage.read(1, "asked"), "asked\n");
+    assert_eq!(marked(&stage.home(1)), [0; 0]);
+}
+
+#[tokio::test]
+async fn a_script_that_cannot_be_stopped_has_failed_to_stop_and_may_be_asked_again() {
+    let mut stage = Stage::new().await;
+    let recipe = recipe(json!({
+        "start": { "script": { "run": "true" } },
+        "stop": { "command": { "run": "test -e allowed" } }
+    }));
+    stage.carry_out(&task(1, &recipe, start())).await;
+    assert_eq!(stage.fail(&task(2, &recipe, Work::Stop)).await, "stop: exit code 1");
+    fs::write(stage.home(1).join("allowed"), "").unwrap();
+    stage.carry_out(&task(3, &recipe, Work::Stop)).await;
+}
+
+#[tokio::test]
 async fn a_start_script_that_fails_leaves_nothing_running() {
     let mut stage = Stage::new().await;
     let operations = json!({
@@ -173,7 +238,19 @@ async fn a_start_script_that_fails_leaves_nothing_running() {
 }
 
 #[tokio::test]
-async fn a_stop_that_was_not_asked_twice_is_not_done_twice() {
+async fn what_was_never_started_is_not_told_to_stop() {
+    let mut stage = Stage::new().await;
+    let operations = json!({
+        "configure": { "run": "exit 5" },
+        "start": { "script": { "run": "true" } },
+        "stop": { "command": { "run": "touch stopped" } }
+    });
+    assert_eq!(stage.fail(&task(1, &recipe(operations), start())).await, "configure: exit code 5");
+    assert!(!stage.home(1).join("stopped").exists());
+}
+
+#[tokio::test]
+async fn the_same_stop_asked_twice_is_done_once() {
     let mut stage = Stage::new().await;
     let (first, stop) = (task(1, &script(), start()), task(2, &script(), Work::Stop));
     stage.carry_out(&first).await;
@@ -196,7 +273,13 @@ async fn the_same_start_asked_twice_is_one_process() {
     assert!(stage.is_silent());
 }
 
-#[tokio::test]
+#[test]
+fn a_host_can_be_shared_between_threads() {
+    fn is_shared<T: Send + Sync + Clone>() {}
+    is_shared::<vm_agent::host::Host>();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn components_start_side_by_side() {
     let mut stage = Stage::new().await;
     // Each becomes ready only when it has seen the other.

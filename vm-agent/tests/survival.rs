@@ -7,8 +7,11 @@ mod stage;
 use protocol::{HostOutcome, HostTask, Work};
 use rustix::process::Signal;
 use serde_json::json;
-use stage::{Stage, eventually, fresh_directory, is_alive, kill, marked, recipe, settings, sleeper, start, task};
-use std::{fs, os::unix::process::ExitStatusExt, path::PathBuf, process::Command};
+use stage::{
+    Cleaning, Stage, eventually, fresh_directory, is_alive, kill, marked, recipe, settings, sleeper, start, task,
+    task_of,
+};
+use std::{fs, os::unix::process::ExitStatusExt, path::PathBuf, process::Command, time::Duration};
 use tokio::sync::mpsc;
 use vm_agent::host::{Host, Moment};
 
@@ -41,7 +44,7 @@ async fn a_death_in_the_agents_absence_is_told_when_it_is_back_and_again_if_nobo
     stage.carry_out(&task(2, &sleeper(), Work::Start { bindings: Vec::new() })).await;
     eventually("it has begun", || stage.read(1, "starts").lines().count() == 2).await;
     stage.reopen(Vec::new()).await;
-    assert!(stage.is_silent());
+    stage.carry_out(&task(3, &sleeper(), Work::Stop)).await;
 }
 
 #[tokio::test]
@@ -69,6 +72,23 @@ async fn a_start_that_was_done_is_not_done_again_and_hands_out_the_same_values()
     assert_eq!((stage.pid(1), stage.read(1, "starts").lines().count()), (pid, 1));
     kill(pid, Signal::KILL);
     stage.died(&start).await;
+}
+
+#[tokio::test]
+async fn a_script_is_watched_by_the_next_agent_too() {
+    let mut stage = Stage::new().await;
+    let recipe = recipe(json!({
+        "start": { "script": { "run": "sleep 1000 & touch up" } },
+        "check": { "probe": { "command": { "run": "test -e up" } }, "liveness_ms": 20, "failures_max": 2 },
+        "stop": { "command": { "run": "true" } }
+    }));
+    let start = task(1, &recipe, start());
+    stage.carry_out(&start).await;
+    stage.reopen(Vec::new()).await;
+    fs::remove_file(stage.home(1).join("up")).unwrap();
+    stage.died(&start).await;
+    // What the script started is ended, though neither script nor agent is what it was.
+    assert_eq!(marked(&stage.home(1)), [0; 0]);
 }
 
 #[tokio::test]
@@ -142,7 +162,7 @@ async fn a_record_that_was_being_written_is_as_if_it_had_not_been() {
     let pid = stage.pid(1);
     stage.host = None;
     fs::write(stage.place(1).join("record.new"), "{\"ports\":{").unwrap();
-    fs::write(stage.place(1).join("command.json"), "{\"pid\":").unwrap();
+    fs::write(stage.place(1).join("install.mark"), "{\"pid\":").unwrap();
     fs::create_dir(stage.directory.join("17")).unwrap();
     stage.reopen(vec![start.clone()]).await;
     stage.done(&start).await;
@@ -186,6 +206,7 @@ fn first_start() -> HostTask {
 /// Kills an agent at this moment, looks at what is left once nothing more happens by itself, and lets another agent go on.
 async fn check(moment: Moment, left_running: usize, starts: usize) {
     let directory = fresh_directory();
+    let _cleaning = Cleaning(directory.clone());
     let agent = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "an_agent_is_played_by_this_very_program"])
         .envs([("DIRECTORY", directory.display().to_string()), ("MOMENT", format!("{moment:?}"))])
@@ -224,6 +245,51 @@ async fn an_agent_killed_after_it_let_the_process_go_leaves_one_that_is_replaced
 #[tokio::test]
 async fn an_agent_killed_before_it_could_note_that_all_is_well_leaves_one_that_is_replaced() {
     check(Moment::Ready, 1, 2).await;
+}
+
+/// The agent of the story below: it carries out what is pending until it is killed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hunted_agent_is_played_by_this_very_program() {
+    let Ok(directory) = std::env::var("HUNTED") else { return };
+    let (tell, mut outcomes) = mpsc::unbounded_channel();
+    let _host = Host::open(settings(&PathBuf::from(directory)), pending_starts(), tell).await.unwrap();
+    loop {
+        outcomes.recv().await;
+    }
+}
+
+fn pending_starts() -> Vec<HostTask> {
+    let mut recipe = sleeper();
+    recipe["operations"]["install"] = json!({ "run": "true" });
+    recipe["operations"]["configure"] = json!({ "run": "sleep 0.01" });
+    (1..=4).map(|component| task_of(component, 1, &recipe, start())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_killed_again_and_again_leaves_one_copy_of_each_component() {
+    let directory = fresh_directory();
+    let _cleaning = Cleaning(directory.clone());
+    for round in 0..16 {
+        let mut agent = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_hunted_agent_is_played_by_this_very_program"])
+            .env("HUNTED", &directory)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // Each time it gets a little further; what it was doing then is what this is about.
+        tokio::time::sleep(Duration::from_millis(7 * round)).await;
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+    }
+    let mut stage = Stage::at(directory, pending_starts()).await;
+    for _ in pending_starts() {
+        let outcome = stage.outcome().await;
+        assert!(matches!(outcome, HostOutcome::Done { .. }), "{outcome:?}");
+    }
+    for component in 1..=4 {
+        // One that was never let go may need a moment to see that it never will be.
+        eventually("one copy is left", || marked(&stage.home(component)) == [stage.pid(component)]).await;
+    }
 }
 
 #[tokio::test]

@@ -86,8 +86,8 @@ fn client() -> Value {
             "mode": "0640"
         }],
         "operations": {
-            "start": { "process": { "run": "env > told; trap 'cp conf/app.conf seen' HUP; while :; do sleep 0.05; done" } },
-            "check": { "probe": { "command": { "run": "grep -q HOLDFAST told" } } },
+            "start": { "process": { "run": "trap 'cp conf/app.conf seen' HUP; env > new; mv new told; while :; do sleep 0.05; done" } },
+            "check": { "probe": { "command": { "run": "test -e told" } } },
             "rebind": { "signal": "HUP" }
         }
     })

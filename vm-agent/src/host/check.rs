@@ -13,11 +13,14 @@ use std::{io, net::IpAddr, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    time::{Instant, sleep, timeout, timeout_at},
+    time::{Instant, sleep, timeout},
 };
 
-/// The first pause of an eager wait; each further one is twice as long, up to the interval.
-const PAUSE_FIRST: Duration = Duration::from_millis(5);
+/// The shortest pause between two attempts, unless the interval is shorter.
+const PAUSE_MIN: Duration = Duration::from_millis(5);
+/// A pause is this part of the time that was waited so far, up to the interval: so readiness is noticed late by at most
+/// this part of what it took, and a slow component is not asked all the time.
+const LATENESS: u32 = 20;
 /// Of an HTTP answer nothing is read beyond this.
 const ANSWER_BYTES_MAX: usize = 1024;
 
@@ -67,9 +70,8 @@ impl Question {
     /// Asks until the answer is yes, the process has ended, or the time is over.
     pub(super) async fn ready(&self, component: &Component, running: Option<&Running>) -> Result<(), Failure> {
         let limit = Duration::from_millis(self.check.ready_within_ms);
-        let deadline = Instant::now() + limit;
+        let began = Instant::now();
         let interval = Duration::from_millis(self.check.interval_ms.max(1));
-        let mut pause = PAUSE_FIRST.min(interval);
         let mut last = Failure::new("not asked");
         let asking = async {
             loop {
@@ -77,14 +79,13 @@ impl Question {
                     Ok(()) => return,
                     Err(failure) => last = failure,
                 }
-                sleep(pause).await;
-                pause = (pause * 2).min(interval);
+                sleep((began.elapsed() / LATENESS).max(PAUSE_MIN).min(interval)).await;
             }
         };
         tokio::select! {
             biased;
             ended = Running::ended(running) => return Err(Failure::new(format!("ended before it was ready: {ended}"))),
-            in_time = timeout_at(deadline, asking) => if in_time.is_ok() { return Ok(()) },
+            in_time = timeout(limit, asking) => if in_time.is_ok() { return Ok(()) },
         }
         Err(Failure::new(format!("not ready within {limit:?}; the last check: {last}")))
     }

@@ -8,6 +8,7 @@ use super::{
     process::ProcessMark,
     spawn::{Invocation, Waiting, ending, spawn},
     template::View,
+    values,
 };
 use crate::recipe::{Command, CommandLine, Signal};
 use std::{collections::BTreeMap, fmt, fs, path::Path, time::Duration};
@@ -65,7 +66,7 @@ impl Component {
         let Some(command) = command else { return Ok(()) };
         let invocation = self.invocation(step, &command.run, view)?;
         let (waiting, begins) = self.launch(step, &invocation)?;
-        let mark_file = self.place.command_mark();
+        let mark_file = self.place.mark(step);
         waiting.mark.save(&mark_file)?;
         let group = self.group(&waiting.mark);
         let ended = finish(waiting.release().await, &group, Duration::from_millis(command.time_limit_ms)).await;
@@ -77,7 +78,7 @@ impl Component {
     /// Runs a check; its output is kept until the next one.
     pub(super) async fn run_check(&self, invocation: &Invocation, time_limit: Duration) -> Result<(), Failure> {
         let waiting = spawn(invocation, &self.place.home(), output::open_for_check(&self.place)?)?;
-        let mark_file = self.place.check_mark();
+        let mark_file = self.place.mark(Step::Check);
         waiting.mark.save(&mark_file)?;
         let group = self.group(&waiting.mark);
         let ended = finish(waiting.release().await, &group, time_limit).await;
@@ -107,24 +108,29 @@ impl Component {
         environment.insert("HOLDFAST_TASK".into(), self.serial.to_string());
         if step.hands_out() {
             let path = self.place.values();
-            fs::write(&path, "").attempt(format!("write {}", path.display()))?;
+            values::clear(&path)?;
             environment.insert("HOLDFAST_VALUES".into(), path.display().to_string());
         }
         Ok(Invocation { words, environment })
     }
 
-    /// Ends what a command of an earlier life has left, so that it does not run twice at the same time.
+    /// Ends every command that nobody waits for any more, so that none runs twice at the same time.
     pub(super) async fn sweep(&self) {
-        for mark_file in [self.place.command_mark(), self.place.check_mark()] {
+        for mark_file in self.place.marks() {
             self.sweep_marked(&mark_file).await;
         }
+    }
+
+    /// Ends a check that nobody waits for any more.
+    pub(super) async fn sweep_check(&self) {
+        self.sweep_marked(&self.place.mark(Step::Check)).await;
     }
 
     async fn sweep_marked(&self, mark_file: &Path) {
         if let Some(mark) = ProcessMark::load(mark_file) {
             self.group(&mark).end_for_certain(Signal::Term, GRACE).await;
-            let _ = fs::remove_file(mark_file);
         }
+        let _ = fs::remove_file(mark_file);
     }
 
     pub(super) fn group(&self, leader: &ProcessMark) -> Group {

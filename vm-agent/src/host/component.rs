@@ -63,7 +63,10 @@ impl Component {
             (Work::Stop, None) => self.stop(slot).await?,
             (Work::Purge, None) => return self.purge(task, slot).await,
         };
-        Done { serial: self.serial, values: values.clone() }.save(&self.place)?;
+        // Without the note the task is carried out once more, should it be asked for once more: no reason to fail.
+        if let Err(failure) = (Done { serial: self.serial, values: values.clone() }).save(&self.place) {
+            tracing::warn!(component = %self.id, %failure, "a task that is done cannot be noted");
+        }
         Ok(values)
     }
 
@@ -79,7 +82,7 @@ impl Component {
             let _turn = if step == Step::Install { Some(self.room.one_at_a_time.lock().await) } else { None };
             self.run(step, command.as_ref(), &view).await?;
             if command.is_some() {
-                let handed_out = values::read(&self.place.values()).map_err(|failure| failure.during(step))?;
+                let handed_out = values::take(&self.place.values()).map_err(|failure| failure.during(step))?;
                 view.values.extend(handed_out.clone());
                 announced.extend(handed_out);
             }
@@ -103,8 +106,10 @@ impl Component {
             Some(Rebind::Signal(signal)) => self.tell_by_signal(run, *signal)?,
         }
         record.save(&self.place).await?;
-        // Checks see the new bindings too.
-        if let Some(run) = &record.run {
+        // Checks see the new bindings too; but of one that has died all is said.
+        if let Some(run) = &record.run
+            && slot.watcher.as_ref().is_some_and(|watcher| !watcher.is_over())
+        {
             self.watch(run, &announced, slot).await;
         }
         Ok(Values::new())

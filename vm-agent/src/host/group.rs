@@ -60,14 +60,20 @@ impl Group {
         self.leader.is_alive() && leader.is_some_and(|leader| kill_process(leader, number(signal)).is_ok())
     }
 
-    /// Sends a signal to all of them; says whether there were any.
+    /// Sends a signal to all of them; says whether there were any. While the leader is there, nobody else is looked for.
     fn send(&self, signal: Signal) -> bool {
         let leader = Pid::from_raw(self.leader.pid);
-        !self.members().is_empty() && leader.is_some_and(|leader| kill_process_group(leader, number(signal)).is_ok())
+        let is_there = self.leader.is_alive() || !self.members().is_empty();
+        is_there && leader.is_some_and(|leader| kill_process_group(leader, number(signal)).is_ok())
     }
 
     /// Waits until no process of the group is left.
     async fn gone(&self) {
+        // Most groups are gone with their leader, once its parent has taken note of its end. Leaving it a moment for that
+        // is cheaper than looking at every process of the machine.
+        if self.leader.is_alive() && self.leader.ended().await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         loop {
             let members = self.members();
             if members.is_empty() {

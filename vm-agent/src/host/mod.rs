@@ -135,7 +135,7 @@ impl Host {
     /// Opens the directory and finds again what survived. `pending` are tasks whose outcome was never journalled: they are
     /// carried out, once, without leading to a second copy of anything.
     pub async fn open(
-        settings: Settings,
+        mut settings: Settings,
         pending: Vec<HostTask>,
         outcomes: mpsc::UnboundedSender<HostOutcome>,
     ) -> Result<Self, Error> {
@@ -144,6 +144,11 @@ impl Host {
             let directory = directory.clone();
             move |source| Error::Directory { directory, attempt, source }
         };
+        // Components work in their own directories and are told where they are: the path must be whole, and a text.
+        settings.directory = std::path::absolute(&directory).map_err(error("found"))?;
+        if settings.directory.to_str().is_none() {
+            return Err(error("used: its name is not UTF-8")(io::ErrorKind::InvalidInput.into()));
+        }
         std::fs::create_dir_all(&directory).map_err(error("made"))?;
         let places = Place::all(&directory).map_err(error("read"))?;
         let rotation = Rotation::open(settings.output_bytes_max);
@@ -202,7 +207,9 @@ impl Host {
             self.room.spawn(async move {
                 let serial = tasks.first().map_or(0, |task| task.serial);
                 let component = Component::new(&room, id, serial);
-                component.room.watch_output(&component.place.output());
+                // It may have grown while nobody looked.
+                let _ = output::rotate(&component.place.output(), room.settings.output_bytes_max);
+                room.watch_output(&component.place.output());
                 component.find_again(tasks.first(), &mut slot).await;
                 for task in &tasks {
                     room.carry_out(task, &mut slot).await;

@@ -3,7 +3,10 @@
 //! A component's place exists from its first task until it is purged. The component itself works in `home`; the rest is
 //! the host's, so that a program that tidies up its own directory does not take the host's memory with it.
 
-use super::failure::{Attempt, Failure};
+use super::{
+    command::Step,
+    failure::{Attempt, Failure},
+};
 use protocol::ComponentId;
 use std::{
     fs::{self, File},
@@ -13,6 +16,8 @@ use std::{
 
 /// What the directory of a component that is being removed ends with.
 const LEAVING: &str = "leaving";
+/// What the mark of a step that is under way ends with.
+const MARK: &str = "mark";
 
 /// The place of one component.
 #[derive(Clone, Debug)]
@@ -32,7 +37,10 @@ impl Place {
         for entry in fs::read_dir(host_directory)? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == LEAVING) {
-                fs::remove_dir_all(&path)?;
+                // Nobody waits for it: what cannot be removed is only untidy.
+                if let Err(error) = fs::remove_dir_all(&path) {
+                    tracing::warn!(path = %path.display(), %error, "what a purge has left cannot be removed");
+                }
             } else if let Some(number) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) {
                 found.push(ComponentId(number));
             }
@@ -43,7 +51,7 @@ impl Place {
 
     /// Makes it, durably; nothing happens where it is.
     pub(super) fn create(&self) -> Result<(), Failure> {
-        if self.exists() {
+        if self.home().is_dir() {
             return Ok(());
         }
         fs::create_dir_all(self.home())
@@ -53,7 +61,7 @@ impl Place {
     }
 
     pub(super) fn exists(&self) -> bool {
-        self.home().is_dir()
+        self.directory.is_dir()
     }
 
     /// Removes it, so that after a crash it is either there or not.
@@ -95,14 +103,16 @@ impl Place {
         self.directory.join("check.log")
     }
 
-    /// The command that is under way.
-    pub(super) fn command_mark(&self) -> PathBuf {
-        self.directory.join("command.json")
+    /// The process of a step that is under way.
+    pub(super) fn mark(&self, step: Step) -> PathBuf {
+        self.directory.join(format!("{step}.{MARK}"))
     }
 
-    /// The check that is under way.
-    pub(super) fn check_mark(&self) -> PathBuf {
-        self.directory.join("check.json")
+    /// The marks of all steps that are under way, or were when the agent was killed.
+    pub(super) fn marks(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let is_mark = |path: &PathBuf| path.extension().is_some_and(|extension| extension == MARK);
+        entries.map(|entry| entry.path()).filter(is_mark).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     failure::Failure,
     record::{Record, Run},
 };
-use crate::recipe::{Start, Stop};
+use crate::recipe::Stop;
 use protocol::Values;
 use std::time::Duration;
 
@@ -52,17 +52,16 @@ impl Component {
         ended.map_err(|error| Failure::new(error.to_string()).during(Step::Stop))
     }
 
-    /// Runs the stop command. Only of a script does it matter whether it succeeds: what a process leaves can be seen and is
+    /// Runs the stop command. Of a process it does not matter whether it succeeds: what is left of it can be seen and is
     /// ended anyway.
     async fn tell_to_stop(&self, run: &Run, announced: &Values) -> Result<(), Failure> {
-        let is_script = matches!(run.recipe.operations.start, Some(Start::Script(_)));
-        let command = run.recipe.operations.stop.command.as_ref();
-        if !is_script && !run.process.as_ref().is_some_and(|process| process.is_alive()) {
+        if run.is_process() && !run.still_runs() {
             return Ok(());
         }
         let home = self.place.home();
+        let command = run.recipe.operations.stop.command.as_ref();
         match self.run(Step::Stop, command, &self.view_of_run(run, &home, announced)).await {
-            Err(failure) if !is_script => {
+            Err(failure) if run.is_process() => {
                 tracing::warn!(component = %self.id, %failure, "the stop command failed; its process is ended anyway");
                 Ok(())
             }

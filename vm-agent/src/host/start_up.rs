@@ -12,6 +12,7 @@ use super::{
     record::{Record, Run},
     running::Running,
     values,
+    watch::Watcher,
 };
 use crate::recipe::{At, Start};
 use protocol::{HeldBinding, HostTask, Values};
@@ -27,7 +28,9 @@ impl Component {
     ) -> Result<Values, Failure> {
         let mut record = self.record()?;
         let announced = record.announced.clone().unwrap_or_default();
-        if let Some(run) = record.run.as_ref().filter(|run| was_done && run.serial == self.serial && run.still_runs()) {
+        let has_died = slot.watcher.as_ref().is_some_and(Watcher::is_over);
+        let is_up = |run: &&Run| was_done && run.serial == self.serial && run.still_runs() && !has_died;
+        if let Some(run) = record.run.as_ref().filter(is_up) {
             if slot.watcher.is_none() {
                 self.watch(run, &announced, slot).await;
             }
@@ -51,19 +54,22 @@ impl Component {
             values,
             process: None,
         };
-        let run = record.run.insert(run).clone();
-
-        let up = self.bring_up(run, &announced, &mut record, slot).await;
-        if up.is_err() {
-            self.end_last_run(&mut record, slot).await?;
+        match self.bring_up(run, &announced, &mut record, slot).await {
+            Ok(run) => {
+                self.room.witness(Moment::Ready);
+                self.watch(&run, &announced, slot).await;
+                Ok(run.values)
+            }
+            Err(failure) => {
+                if let Err(failure) = self.end_last_run(&mut record, slot).await {
+                    tracing::warn!(component = %self.id, %failure, "a failed start is ended, but stays in the record");
+                }
+                Err(failure)
+            }
         }
-        let run = up?;
-        self.room.witness(Moment::Ready);
-        self.watch(&run, &announced, slot).await;
-        Ok(run.values)
     }
 
-    /// Takes the steps of a run; on the way, the record knows whatever may be running.
+    /// Takes the steps of a run; from the moment on in which something may be running, the record knows it.
     async fn bring_up(
         &self,
         mut run: Run,
@@ -79,7 +85,10 @@ impl Component {
 
         let mut begins = 0;
         match &view.recipe.operations.start {
-            None => record.save(&self.place).await?,
+            None => {
+                record.run = Some(run.clone());
+                record.save(&self.place).await?;
+            }
             Some(start) => {
                 let (step, line) = match start {
                     Start::Process(process) => (Step::Start, &process.run),
@@ -101,7 +110,7 @@ impl Component {
                     Start::Script(command) => {
                         let limit = Duration::from_millis(command.time_limit_ms);
                         let ended = finish(child, &group, limit).await;
-                        let handed_out = ended.and_then(|()| values::read(&self.place.values()));
+                        let handed_out = ended.and_then(|()| values::take(&self.place.values()));
                         let handed_out =
                             handed_out.map_err(|failure| self.with_output(failure.during(step), begins))?;
                         view.values.extend(handed_out.clone());

@@ -7,8 +7,9 @@ use super::{
 use crate::recipe::At;
 use protocol::{Name, Values, bounds::VALUE_BYTES_MAX};
 use std::{
-    fs::File,
+    fs::{self, File, OpenOptions},
     io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
@@ -43,8 +44,20 @@ pub(super) fn choose(view: &mut View<'_>, at: &[At], book: &PortBook) -> Result<
     within_bounds(chosen)
 }
 
-/// Reads what a command has written to its values file: lines of `name=value`.
-pub(super) fn read(path: &Path) -> Result<Values, Failure> {
+/// Makes an empty values file, which only its owner may read: values may be secrets.
+pub(super) fn clear(path: &Path) -> Result<(), Failure> {
+    let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+    made.map(drop).attempt(format!("write {}", path.display()))
+}
+
+/// Reads what a command has written to its values file, lines of `name=value`, and removes the file.
+pub(super) fn take(path: &Path) -> Result<Values, Failure> {
+    let values = read(path);
+    let _ = fs::remove_file(path);
+    values
+}
+
+fn read(path: &Path) -> Result<Values, Failure> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(ALL_BYTES_MAX).unwrap_or(u64::MAX) + 1;
     match File::open(path) {

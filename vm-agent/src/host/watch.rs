@@ -27,6 +27,11 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
+    /// Whether it has said all it had to say.
+    pub(super) fn is_over(&self) -> bool {
+        self.task.is_finished()
+    }
+
     /// Sends the watcher away. When this returns, it does nothing any more.
     pub(super) async fn end(self) {
         self.task.abort();
@@ -61,6 +66,7 @@ impl Component {
                 failure = self.checked(question) => failure,
             }
         };
+        self.sweep_check().await;
         // Read before the stop command adds to it.
         let last_lines = output::last_lines(&self.place.output(), LINES_MAX);
         let mut failure = failure.with_output(&last_lines);

@@ -27,6 +27,8 @@ pub(crate) struct Stage {
     pub(crate) directory: PathBuf,
     pub(crate) host: Option<Host>,
     outcomes: mpsc::UnboundedReceiver<HostOutcome>,
+    /// Dropped last, when there is no host any more.
+    _cleaning: Cleaning,
 }
 
 pub(crate) fn settings(directory: &Path) -> Settings {
@@ -54,7 +56,7 @@ impl Stage {
         let (tell, outcomes) = mpsc::unbounded_channel();
         let directory = settings.directory.clone();
         let host = Host::open(settings, pending, tell).await.unwrap();
-        Self { directory, host: Some(host), outcomes }
+        Self { _cleaning: Cleaning(directory.clone()), directory, host: Some(host), outcomes }
     }
 
     /// The agent goes, and another one comes.
@@ -150,16 +152,17 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
-    /// Ends what the story has left running, each process by its number.
+/// Ends what a story has left running in this directory, each process by its number, and removes it.
+pub(crate) struct Cleaning(pub(crate) PathBuf);
+
+impl Drop for Cleaning {
     fn drop(&mut self) {
-        self.host = None;
-        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
             for pid in marked(&entry.path().join("home")) {
                 kill(pid, rustix::process::Signal::KILL);
             }
         }
-        let _ = fs::remove_dir_all(&self.directory);
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
