@@ -105,6 +105,7 @@ async fn a_failed_operation_asks_for_a_person_and_can_be_retried_or_skipped() {
     assert_eq!((database.state.as_str(), database.failure.as_deref()), ("failed", Some("failed")));
     assert_eq!(database.waits_for, ["a person to retry or skip its failed start"]);
     assert_eq!(seen.attention.len(), 1, "{:?}", seen.attention);
+    assert_eq!(seen.changes[0].stuck_on, ["database"]);
     // Only what has failed can be tried again.
     let error = client.post::<Accepted>("/v1/components/app/retry", &json!(null)).await.unwrap_err();
     assert_eq!(refused(error).2, ["component \"app\" has no failed operation to retry or skip"]);
@@ -260,6 +261,7 @@ async fn every_route_is_described_and_answers_as_described() {
         ("get", "/v1/vms", "/v1/vms".into(), json!(null), 200),
         ("get", "/v1/components", "/v1/components".into(), json!(null), 200),
         ("get", "/v1/components/{name}", "/v1/components/app".into(), json!(null), 200),
+        ("get", "/v1/components/{name}/definition", "/v1/components/app/definition".into(), json!(null), 200),
         ("get", "/v1/components/{name}", "/v1/components/nobody".into(), json!(null), 404),
         ("get", "/v1/bindings", "/v1/bindings".into(), json!(null), 200),
         ("get", "/v1/changes", "/v1/changes".into(), json!(null), 200),

@@ -158,6 +158,7 @@ pub(super) fn changes(machine: &CloudManager, chronicle: &Chronicle) -> Vec<Runn
         let record = chronicle.change(state.change);
         let done = record.iter().flat_map(|record| &record.phases).filter(|phase| phase.done_at_ms.is_some());
         let mut waits_for: Vec<String> = state.waiting.iter().map(|it| waiting(machine.book(), it)).collect();
+        let stuck_on = state.waiting.iter().filter_map(|it| stuck(machine.book(), it)).collect();
         if state.phase.is_none() {
             waits_for.push("an earlier change that is about the same components".into());
         }
@@ -168,6 +169,7 @@ pub(super) fn changes(machine: &CloudManager, chronicle: &Chronicle) -> Vec<Runn
             phase: state.phase.map(|phase| phase_name(phase).into()),
             phases_done: done.map(|phase| phase.phase.clone()).collect(),
             waits_for,
+            stuck_on,
         }
     };
     machine.changes().map(running).collect()
@@ -197,6 +199,13 @@ fn waiting(book: &Book, waiting: &Waiting) -> String {
         Waiting::Started(name, true) => format!("{name} to start{}", because(named(name, false))),
         Waiting::Started(name, false) => format!("{name} to stop{}", because(named(name, false))),
     }
+}
+
+/// The component that is waited for, if one of its operations failed for good.
+fn stuck(book: &Book, waiting: &Waiting) -> Option<String> {
+    let (Waiting::Component(name) | Waiting::Started(name, _)) = waiting else { return None };
+    let failed = |it: &&ComponentEntry| it.name == *name && matches!(state(it), Some(ComponentState::Failed(_)));
+    book.components().find(failed).map(|it| it.name.to_string())
 }
 
 /// What a component waits for, if it is not as expected.

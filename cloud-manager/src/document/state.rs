@@ -166,4 +166,6 @@ pub struct RunningChange {
     pub phases_done: Vec<String>,
     /// What it waits for.
     pub waits_for: Vec<String>,
+    /// The components among them of which an operation failed for good: without a person, it waits for ever.
+    pub stuck_on: Vec<String>,
 }
