@@ -155,11 +155,20 @@ async fn a_dry_run_predicts_the_end_and_changes_nothing() {
     let predicted: Value = client.post("/v1/changes?dry-run=true", &replace).await.unwrap();
     assert_eq!(
         predicted,
-        json!({ "started": 2, "not_started": 0, "may_stop": ["app", "database"], "differences": [
+        json!({ "started": 2, "not_started": 0, "may_stop": ["app"], "differences": [
             { "component": "database", "vm": "data", "now": "started", "then": "absent" },
             { "component": "database2", "vm": "data", "now": "absent", "then": "started" },
         ] })
     );
+    // Made before broken, nobody stops.
+    let mut gently = replace.clone();
+    gently["strategy"] = json!("up-then-down");
+    let predicted: Value = client.post("/v1/changes?dry-run=true", &gently).await.unwrap();
+    assert_eq!(predicted["may_stop"], json!([]));
+    // Whoever restarts takes its clients along.
+    let restart = json!({ "wishes": [{ "restart-component": "database" }] });
+    let predicted: Value = client.post("/v1/changes?dry-run=true", &restart).await.unwrap();
+    assert_eq!(predicted["may_stop"], json!(["app", "database"]));
     // Taking away without giving is refused, unless that is what is meant; then the application is predicted to wait.
     let mut remove = json!({ "wishes": [{ "remove-component": "database" }] });
     let (status_code, _, problems) =
@@ -230,6 +239,7 @@ async fn every_route_is_described_and_answers_as_described() {
     let client = stand.client();
     let described: Value = client.get("/v1/openapi.json").await.unwrap();
     assert_eq!(described, Api::description());
+    assert_eq!(shape::dangling(&described), [""; 0]);
     assert!(described["openapi"].as_str().is_some_and(|version| version.starts_with("3.")));
     stand.direct(|theatre| {
         // Something of every sort: a VM that comes, one that goes, one that is suspected, and a change that waits.

@@ -33,8 +33,12 @@ impl Api {
         &self,
         look: impl FnOnce(&CloudManager, &Chronicle) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        let chronicle = self.chronicle().await?;
-        Ok(self.desk.look(move |machine| look(machine, &chronicle)).await?)
+        let mut chronicle = self.chronicle().await?;
+        let looking = move |machine: &CloudManager| {
+            chronicle.forget_strangers(machine.book());
+            look(machine, &chronicle)
+        };
+        Ok(self.desk.look(looking).await?)
     }
 }
 

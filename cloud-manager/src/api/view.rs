@@ -64,7 +64,7 @@ pub(super) fn vms(book: &Book) -> Vec<Vm> {
                 name: vm.name.to_string(),
                 id: vm.id.map(|id| id.0),
                 health: health(vm).into(),
-                state: vm_state_name(vm.state).into(),
+                state: if vm.health == Health::Dead { "unknown" } else { vm_state_name(vm.state) }.into(),
                 components,
                 started,
                 leaving: vm.is_leaving(),
@@ -231,7 +231,7 @@ fn waits_for(book: &Book, entry: &ComponentEntry) -> Vec<String> {
         (false, false) => {
             let missing = missing(book, entry);
             let nothing = missing.is_empty() && entry.expected;
-            if nothing { vec!["its operations before the start".into()] } else { missing }
+            if nothing { vec!["its host, which prepares it or pauses before the next attempt".into()] } else { missing }
         }
     }
 }

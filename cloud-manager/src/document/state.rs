@@ -55,7 +55,7 @@ pub struct Vm {
     pub id: Option<u64>,
     /// `awaited`, `well`, `suspected` or `lost`.
     pub health: String,
-    /// `empty`, `started` (all its components are) or `stopped` (at least one is not).
+    /// `empty`, `started` (all its components are), `stopped` (at least one is not), or `unknown` if it is lost.
     pub state: String,
     /// How many components live there.
     pub components: usize,

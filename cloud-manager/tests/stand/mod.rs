@@ -22,7 +22,7 @@ use rustls::{
 };
 use stage::{Move, Stage};
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -166,6 +166,8 @@ impl Drop for Stand {
 pub(crate) struct Theatre {
     pub(crate) stage: Stage,
     pub(crate) held_back: Box<dyn Fn(Move) -> bool + Send>,
+    /// The components whose every task fails.
+    pub(crate) failing: BTreeSet<String>,
     names: NameRegister,
     events: VecDeque<Event>,
     events_max: usize,
@@ -177,6 +179,7 @@ impl Theatre {
         Self {
             stage: Stage::new(),
             held_back: Box::new(|_| false),
+            failing: BTreeSet::new(),
             names: NameRegister::default(),
             events: VecDeque::new(),
             events_max,
@@ -230,9 +233,17 @@ impl Theatre {
     /// Lets everything happen that is not held back.
     pub(crate) fn run(&mut self) {
         while let Some(next) = self.stage.moves().into_iter().find(|it| !(self.held_back)(*it)) {
-            self.stage.make(next);
+            match self.failing.iter().find(|name| self.is_task_of(next, name)).cloned() {
+                Some(name) => self.stage.fail(&name),
+                None => self.stage.make(next),
+            }
             self.observe();
         }
+    }
+
+    fn is_task_of(&self, next: Move, component: &str) -> bool {
+        let found = self.stage.manager.book().component(&stage::name(component));
+        matches!(next, Move::Finish(_, id) if found.is_some_and(|it| it.id == Some(id)))
     }
 
     fn observe(&mut self) {
