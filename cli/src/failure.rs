@@ -1,5 +1,6 @@
 //! Why a command could not do what it was asked to do.
 
+use cloud_manager::{access::AccessError, client::ClientError};
 use model_check::{choices::ChoiceError, scenario::ScenarioError, trace::TraceError};
 use planner::report::OptimizeError;
 use std::{error::Error, io, path::PathBuf};
@@ -28,6 +29,18 @@ pub(crate) enum Failure {
     /// A problem has no plan, because it cannot be read or asks for what nobody can mean.
     #[error("{}", .0.display())]
     Optimize(PathBuf, #[source] OptimizeError),
+    /// There is no access file, or it cannot be used.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// The manager does not answer, or says no.
+    #[error(transparent)]
+    Manager(#[from] ClientError),
+    /// A file of components is not well written. Each problem stands on a line of its own, with its place.
+    #[error("{}", .0.join("\n"))]
+    Components(Vec<String>),
+    /// What was asked for on the command line makes no sense.
+    #[error("{0}")]
+    Usage(String),
     /// The output could not be written.
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
@@ -46,6 +59,9 @@ impl Failure {
         while let Some(deeper) = cause {
             text += &format!(": {deeper}");
             cause = deeper.source();
+        }
+        if let Self::Manager(ClientError::Refused(_, problems)) = self {
+            problems.problems.iter().for_each(|problem| text += &format!("\n  {problem}"));
         }
         anstream::eprintln!("{text}");
     }

@@ -4,20 +4,33 @@
 //! the work, and shows what came of it. People's output goes to stdout, diagnostics to stderr; `--json` is for programs.
 //! Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 
+mod binding;
+mod change;
 mod completions;
+mod component;
+mod component_file;
+mod component_options;
 mod demo;
 mod explore;
 mod failure;
 mod faults;
 mod files;
+mod history;
+mod moment;
+mod operator;
 mod optimize;
 mod progress;
+mod progress_of_change;
 mod replay;
 mod screen;
 mod shrink;
 mod simulate;
+mod status;
 mod summary;
+mod table;
+mod token;
 mod verdict;
+mod vm;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -34,6 +47,13 @@ struct Holdfast {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Arguments),
+    Status(status::Arguments),
+    Vm(vm::Arguments),
+    Component(component::Arguments),
+    Binding(binding::Arguments),
+    History(history::HistoryArguments),
+    Show(history::ShowArguments),
+    Token(token::Arguments),
     Explore(explore::Arguments),
     Simulate(simulate::Arguments),
     Replay(replay::Arguments),
@@ -55,6 +75,13 @@ enum Ending {
 fn main() -> ExitCode {
     let ending = match Holdfast::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
+        Command::Vm(arguments) => vm::run(&arguments),
+        Command::Component(arguments) => component::run(&arguments),
+        Command::Binding(arguments) => binding::run(&arguments),
+        Command::History(arguments) => history::run(&arguments),
+        Command::Show(arguments) => history::show(&arguments),
+        Command::Token(arguments) => token::run(&arguments),
         Command::Explore(arguments) => explore::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
@@ -70,7 +97,7 @@ fn main() -> ExitCode {
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell();
-            ExitCode::FAILURE
+            if matches!(failure, failure::Failure::Usage(_)) { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }
