@@ -225,7 +225,8 @@ fn waits(change: &RunningChange) -> String {
     for wait in change.waits_for.iter().take(WAITS_MAX) {
         text += &format!("  waits for {wait}\n");
     }
-    match change.waits_for.len().saturating_sub(WAITS_MAX) {
+    let told = change.waits_for.len().min(WAITS_MAX);
+    match change.waiting.saturating_sub(told) {
         0 => text,
         more => text + &format!("  and for {more} more\n"),
     }

@@ -84,5 +84,8 @@ fn running(change: &RunningChange) -> String {
         if change.phases_done.is_empty() { String::new() } else { format!(" after {}", change.phases_done.join(", ")) };
     let mut text = format!("change {}{asked}\n  {phase}{done}{}\n", change.change, since.unwrap_or_default());
     change.waits_for.iter().for_each(|wait| text += &format!("  waits for {wait}\n"));
-    text
+    match change.waiting.saturating_sub(change.waits_for.len()) {
+        0 => text,
+        more => text + &format!("  and for {more} more\n"),
+    }
 }

@@ -362,3 +362,23 @@ async fn what_was_asked_is_told_in_words() {
     let history: Vec<ChangeRecord> = client.get("/v1/history?limit=1").await.unwrap();
     assert_eq!(history[0].asked.as_deref(), Some("declare vm data lost"));
 }
+
+#[tokio::test]
+async fn a_change_with_many_parts_is_told_in_few_words() {
+    let stand = Stand::new("many");
+    let client = stand.client();
+    stand.hold_back(|it| matches!(it, Move::Finish(..)));
+    let mut wishes = vec![json!({ "add-vm": { "name": "web" } })];
+    for number in 0..300 {
+        wishes.push(
+            json!({ "add-component": { "name": format!("database{number}"), "vm": "web", "exports": { "sql": {} } } }),
+        );
+        wishes.push(json!({ "bind": format!("app.db -> database{number}.sql") }));
+    }
+    wishes.push(json!({ "add-component": { "name": "app", "vm": "web", "imports": { "db": { "export": "sql", "strong": 300 } } } }));
+    let _: Accepted = client.post("/v1/changes", &json!({ "wishes": wishes })).await.unwrap();
+    let seen = status(&client).await;
+    assert_eq!((seen.changes[0].waiting, seen.changes[0].waits_for.len()), (301, 100));
+    let app = seen.components.iter().find(|it| it.name == "app").unwrap();
+    assert_eq!((app.waits_for.len(), app.waits_for[5].as_str()), (6, "295 more"));
+}

@@ -5,7 +5,7 @@
 //! Among those, a component will be started when every strong import has enough providers that will be started, and every
 //! value import enough that will be there. Strong imports form no cycle, so this is looked at until nothing changes.
 
-use super::view;
+use super::waits;
 use crate::document::{Difference, Prediction};
 use protocol::{
     Change, CloudManager, ComponentState, Name, Need, Refusal, Strategy, Wish,
@@ -55,7 +55,7 @@ pub(super) fn predict(mut copy: CloudManager, change: Change) -> Result<Predicti
             vm,
             now: in_words(now).into(),
             then: in_words(then.as_ref()).into(),
-            because: lacks.map(|entry| view::missing(book, entry)).unwrap_or_default(),
+            because: lacks.map(|entry| waits::missing(book, entry)).unwrap_or_default(),
         });
     }
     Ok(prediction)

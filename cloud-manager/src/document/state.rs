@@ -164,7 +164,9 @@ pub struct RunningChange {
     pub phase: Option<String>,
     /// The phases that are done.
     pub phases_done: Vec<String>,
-    /// What it waits for.
+    /// How many things it waits for.
+    pub waiting: usize,
+    /// What it waits for, the first of them.
     pub waits_for: Vec<String>,
     /// The components among them of which an operation failed for good: without a person, it waits for ever.
     pub stuck_on: Vec<String>,
