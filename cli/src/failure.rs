@@ -1,5 +1,6 @@
 //! Why a command could not do what it was asked to do.
 
+use cloud_manager::{access::AccessError, client::ClientError};
 use model_check::{choices::ChoiceError, scenario::ScenarioError, trace::TraceError};
 use planner::report::OptimizeError;
 use std::{error::Error, io, path::PathBuf};
@@ -33,13 +34,10 @@ pub(crate) enum Failure {
     Agent(#[from] vm_agent::program::AgentError),
     /// The manager could not begin.
     #[error(transparent)]
-    Manager(#[from] cloud_manager::program::ManagerError),
+    NoManager(#[from] cloud_manager::program::ManagerError),
     /// Something in the hallway: a journal, a link, an identity.
     #[error(transparent)]
     Runtime(#[from] runtime::Error),
-    /// The operator's access file.
-    #[error(transparent)]
-    Access(#[from] cloud_manager::access::AccessError),
     /// There is no journal to read.
     #[error("{}: no manager and no agent keeps its journal here (name the directory given to --data)", .0.display())]
     NoDataDirectory(PathBuf),
@@ -49,6 +47,18 @@ pub(crate) enum Failure {
     /// The operating system does not give what a program needs.
     #[error("{0}")]
     System(&'static str, #[source] io::Error),
+    /// There is no access file, or it cannot be used.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// The manager does not answer, or says no.
+    #[error(transparent)]
+    Manager(#[from] ClientError),
+    /// A file of components is not well written. Each problem stands on a line of its own, with its place.
+    #[error("{}", .0.join("\n"))]
+    Components(Vec<String>),
+    /// What was asked for on the command line makes no sense.
+    #[error("{0}")]
+    Usage(String),
     /// The output could not be written.
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
@@ -67,6 +77,9 @@ impl Failure {
         while let Some(deeper) = cause {
             text += &format!(": {deeper}");
             cause = deeper.source();
+        }
+        if let Self::Manager(ClientError::Refused(_, problems)) = self {
+            problems.problems.iter().for_each(|problem| text += &format!("\n  {problem}"));
         }
         anstream::eprintln!("{text}");
     }

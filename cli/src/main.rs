@@ -6,23 +6,36 @@
 
 mod agent;
 mod audit;
+mod binding;
+mod change;
 mod completions;
+mod component;
+mod component_file;
+mod component_options;
 mod demo;
 mod explore;
 mod failure;
 mod faults;
 mod files;
+mod history;
 mod manager;
+mod moment;
+mod operator;
 mod optimize;
 mod past;
 mod progress;
+mod progress_of_change;
 mod replay;
 mod screen;
 mod service;
 mod shrink;
 mod simulate;
+mod status;
 mod summary;
+mod table;
+mod token;
 mod verdict;
+mod vm;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -41,6 +54,13 @@ enum Command {
     Demo(demo::Arguments),
     Manager(manager::Arguments),
     Agent(agent::Arguments),
+    Status(status::Arguments),
+    Vm(vm::Arguments),
+    Component(component::Arguments),
+    Binding(binding::Arguments),
+    History(history::HistoryArguments),
+    Show(history::ShowArguments),
+    Token(token::Arguments),
     Explore(explore::Arguments),
     Simulate(simulate::Arguments),
     Replay(replay::Arguments),
@@ -65,6 +85,13 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Manager(arguments) => manager::run(&arguments),
         Command::Agent(arguments) => agent::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
+        Command::Vm(arguments) => vm::run(&arguments),
+        Command::Component(arguments) => component::run(&arguments),
+        Command::Binding(arguments) => binding::run(&arguments),
+        Command::History(arguments) => history::run(&arguments),
+        Command::Show(arguments) => history::show(&arguments),
+        Command::Token(arguments) => token::run(&arguments),
         Command::Explore(arguments) => explore::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
@@ -81,7 +108,7 @@ fn main() -> ExitCode {
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell();
-            ExitCode::FAILURE
+            if matches!(failure, failure::Failure::Usage(_)) { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -49,6 +49,16 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }
 
+/// Prints a document for programs.
+pub(crate) fn print_document(document: &impl serde::Serialize) -> Result<(), Failure> {
+    print_json(&serde_json::to_value(document).map_err(std::io::Error::from)?)
+}
+
+/// Prints a document for programs, or what it says for people.
+pub(crate) fn show(json: bool, document: &impl serde::Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    if json { print_document(document) } else { print(&text()) }
+}
+
 /// Draws a run.
 pub(crate) fn draw(drawing: Drawing, initial: &World, events: &[Event]) -> String {
     let chart = Chart::new(initial, events);

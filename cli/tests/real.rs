@@ -90,7 +90,7 @@ async fn make_before_break_stops_nobody_and_break_before_make_stops_whoever_depe
             "files": [{ "path": "providers", "template": "{% for it in imports.database %}{{ it.port }}\n{% endfor %}" }],
             "operations": {
                 "start": { "process": { "run": "exec sleep 1000" } },
-                "rebind": { "run": "cat providers" },
+                "rebind": { "command": { "run": "cat providers" } },
             },
         },
     }});

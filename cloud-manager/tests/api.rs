@@ -22,7 +22,7 @@ pub(crate) fn shop() -> Value {
         { "add-vm": { "name": "data", "cloud": "local" } },
         { "add-vm": { "name": "web" } },
         { "add-component": { "name": "database", "vm": "data", "exports": { "sql": { "values": ["host", "port"] } },
-            "recipe": { "start": { "process": "mydb" } } } },
+            "recipe": { "operations": { "start": { "process": { "run": "mydb" } } } } } },
         { "add-component": { "name": "app", "vm": "web", "imports": { "db": { "export": "sql" } } } },
         { "bind": "app.db → database.sql" },
     ] })
@@ -105,6 +105,7 @@ async fn a_failed_operation_asks_for_a_person_and_can_be_retried_or_skipped() {
     assert_eq!((database.state.as_str(), database.failure.as_deref()), ("failed", Some("failed")));
     assert_eq!(database.waits_for, ["a person to retry or skip its failed start"]);
     assert_eq!(seen.attention.len(), 1, "{:?}", seen.attention);
+    assert_eq!(seen.changes[0].stuck_on, ["database"]);
     // Only what has failed can be tried again.
     let error = client.post::<Accepted>("/v1/components/app/retry", &json!(null)).await.unwrap_err();
     assert_eq!(refused(error).2, ["component \"app\" has no failed operation to retry or skip"]);
@@ -154,11 +155,20 @@ async fn a_dry_run_predicts_the_end_and_changes_nothing() {
     let predicted: Value = client.post("/v1/changes?dry-run=true", &replace).await.unwrap();
     assert_eq!(
         predicted,
-        json!({ "started": 2, "not_started": 0, "may_stop": ["app", "database"], "differences": [
+        json!({ "started": 2, "not_started": 0, "may_stop": ["app"], "differences": [
             { "component": "database", "vm": "data", "now": "started", "then": "absent" },
             { "component": "database2", "vm": "data", "now": "absent", "then": "started" },
         ] })
     );
+    // Made before broken, nobody stops.
+    let mut gently = replace.clone();
+    gently["strategy"] = json!("up-then-down");
+    let predicted: Value = client.post("/v1/changes?dry-run=true", &gently).await.unwrap();
+    assert_eq!(predicted["may_stop"], json!([]));
+    // Whoever restarts takes its clients along.
+    let restart = json!({ "wishes": [{ "restart-component": "database" }] });
+    let predicted: Value = client.post("/v1/changes?dry-run=true", &restart).await.unwrap();
+    assert_eq!(predicted["may_stop"], json!(["app", "database"]));
     // Taking away without giving is refused, unless that is what is meant; then the application is predicted to wait.
     let mut remove = json!({ "wishes": [{ "remove-component": "database" }] });
     let (status_code, _, problems) =
@@ -229,6 +239,7 @@ async fn every_route_is_described_and_answers_as_described() {
     let client = stand.client();
     let described: Value = client.get("/v1/openapi.json").await.unwrap();
     assert_eq!(described, Api::description());
+    assert_eq!(shape::dangling(&described), [""; 0]);
     assert!(described["openapi"].as_str().is_some_and(|version| version.starts_with("3.")));
     stand.direct(|theatre| {
         // Something of every sort: a VM that comes, one that goes, one that is suspected, and a change that waits.
@@ -260,6 +271,7 @@ async fn every_route_is_described_and_answers_as_described() {
         ("get", "/v1/vms", "/v1/vms".into(), json!(null), 200),
         ("get", "/v1/components", "/v1/components".into(), json!(null), 200),
         ("get", "/v1/components/{name}", "/v1/components/app".into(), json!(null), 200),
+        ("get", "/v1/components/{name}/definition", "/v1/components/app/definition".into(), json!(null), 200),
         ("get", "/v1/components/{name}", "/v1/components/nobody".into(), json!(null), 404),
         ("get", "/v1/bindings", "/v1/bindings".into(), json!(null), 200),
         ("get", "/v1/changes", "/v1/changes".into(), json!(null), 200),
@@ -349,4 +361,24 @@ async fn what_was_asked_is_told_in_words() {
     let _: Accepted = client.post("/v1/vms/data/lost", &json!(null)).await.unwrap();
     let history: Vec<ChangeRecord> = client.get("/v1/history?limit=1").await.unwrap();
     assert_eq!(history[0].asked.as_deref(), Some("declare vm data lost"));
+}
+
+#[tokio::test]
+async fn a_change_with_many_parts_is_told_in_few_words() {
+    let stand = Stand::new("many");
+    let client = stand.client();
+    stand.hold_back(|it| matches!(it, Move::Finish(..)));
+    let mut wishes = vec![json!({ "add-vm": { "name": "web" } })];
+    for number in 0..300 {
+        wishes.push(
+            json!({ "add-component": { "name": format!("database{number}"), "vm": "web", "exports": { "sql": {} } } }),
+        );
+        wishes.push(json!({ "bind": format!("app.db -> database{number}.sql") }));
+    }
+    wishes.push(json!({ "add-component": { "name": "app", "vm": "web", "imports": { "db": { "export": "sql", "strong": 300 } } } }));
+    let _: Accepted = client.post("/v1/changes", &json!({ "wishes": wishes })).await.unwrap();
+    let seen = status(&client).await;
+    assert_eq!((seen.changes[0].waiting, seen.changes[0].waits_for.len()), (301, 100));
+    let app = seen.components.iter().find(|it| it.name == "app").unwrap();
+    assert_eq!((app.waits_for.len(), app.waits_for[5].as_str()), (6, "295 more"));
 }

@@ -56,6 +56,8 @@ pub(crate) fn run(folder: &Path, command: &str) -> Vec<String> {
     let path = env::join_paths([bin.to_path_buf()].into_iter().chain(env::split_paths(&usual)));
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).current_dir(folder).env("PATH", path.expect("the paths can be joined"));
+    // A manager that a test has started is found by the access file in its folder.
+    shell.env("HOLDFAST_ACCESS", "access.json");
     let output = shell.env_remove("COLUMNS").env("NO_COLOR", "1").output().expect("there is a shell");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(struck).collect::<Vec<_>>();
     let mut shown = text(&output.stdout);

@@ -7,11 +7,16 @@ use crate::{
     desk::{Desk, Event, Halted},
     document::{ChangeRecord, PhaseRecord, event::phase_name},
 };
-use protocol::{ChangeId, ComponentId, ComponentState, manager::News};
+use protocol::{
+    ChangeId, ComponentId, ComponentState,
+    manager::{Book, News},
+};
 use std::collections::BTreeMap;
 
 /// How many changes are remembered; the oldest that are done fall away.
 const CHANGES_MAX: usize = 10_000;
+/// How many components may be remembered that are no longer there, before they are looked for and forgotten.
+const STRANGERS_MAX: usize = 1_000;
 /// How many events are read at once.
 const PAGE: usize = 1_000;
 
@@ -46,6 +51,13 @@ impl Chronicle {
                 return Ok(());
             }
             events.iter().for_each(|event| self.read(event));
+        }
+    }
+
+    /// Forgets the components that went without news of their own, with a lost VM.
+    pub(super) fn forget_strangers(&mut self, book: &Book) {
+        if self.components.len() > book.components().count() + STRANGERS_MAX {
+            self.components.retain(|component, _| book.component_by_id(*component).is_some());
         }
     }
 

@@ -42,7 +42,9 @@ pub(super) async fn events(
     let busy = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many streams of events (try again later)");
     let room = api.streams.clone().try_acquire_owned().map_err(busy)?;
     let (sender, body) = Channel::<Bytes, Infallible>::new(UNDER_WAY);
-    let after = after.unwrap_or_else(|| *api.desk.newest().borrow());
+    // Whoever has seen more than there is has seen another manager: it begins with what comes next.
+    let newest = *api.desk.newest().borrow();
+    let after = after.map_or(newest, |after| after.min(newest));
     tokio::spawn(async move {
         let mut halting = api.halting.subscribe();
         tokio::select! {

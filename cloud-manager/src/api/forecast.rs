@@ -5,18 +5,23 @@
 //! Among those, a component will be started when every strong import has enough providers that will be started, and every
 //! value import enough that will be there. Strong imports form no cycle, so this is looked at until nothing changes.
 
-use super::view;
+use super::waits;
 use crate::document::{Difference, Prediction};
 use protocol::{
-    Change, CloudManager, ComponentState, Name, Need, Refusal, Wish,
-    manager::{Book, ComponentEntry, Input, News, Output, Request},
+    Change, CloudManager, ComponentState, Name, Need, Refusal, Strategy, Wish,
+    manager::{BindingEntry, Book, ComponentEntry, Input, News, Output, Request},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lets a copy of the machine take the change; the machine itself is left alone.
 pub(super) fn predict(mut copy: CloudManager, change: Change) -> Result<Prediction, Vec<Refusal>> {
     let before = standing(copy.book());
-    let may_stop = may_stop(copy.book(), &change);
+    let strategy = change.strategy;
+    let restarted = change.wishes.iter().filter_map(|wish| match wish {
+        Wish::RestartComponent { component } => Some(component.clone()),
+        _ => None,
+    });
+    let restarted: BTreeSet<Name> = restarted.collect();
     let needs: BTreeMap<(Name, Name), u32> = change
         .wishes
         .iter()
@@ -31,6 +36,7 @@ pub(super) fn predict(mut copy: CloudManager, change: Change) -> Result<Predicti
     }
     let book = copy.book();
     let started = end(book, &needs);
+    let may_stop = may_stop(book, strategy, &restarted);
     let mut prediction = Prediction { may_stop, started: started.len(), ..Prediction::default() };
     let staying: BTreeMap<&Name, &ComponentEntry> =
         book.components().filter(|it| !it.is_leaving()).map(|it| (&it.name, it)).collect();
@@ -49,7 +55,7 @@ pub(super) fn predict(mut copy: CloudManager, change: Change) -> Result<Predicti
             vm,
             now: in_words(now).into(),
             then: in_words(then.as_ref()).into(),
-            because: lacks.map(|entry| view::missing(book, entry)).unwrap_or_default(),
+            because: lacks.map(|entry| waits::missing(book, entry)).unwrap_or_default(),
         });
     }
     Ok(prediction)
@@ -100,32 +106,31 @@ fn end(book: &Book, needs: &BTreeMap<(Name, Name), u32>) -> BTreeSet<Name> {
     }
 }
 
-/// The components that run now and depend, over strong imports, on what is removed or restarted.
-fn may_stop(book: &Book, change: &Change) -> Vec<String> {
-    let mut open: Vec<&ComponentEntry> = Vec::new();
-    for wish in &change.wishes {
-        match wish {
-            Wish::RemoveComponent { component } | Wish::RestartComponent { component } => {
-                open.extend(book.component(component));
+/// The components that run now, stay, and may stop on the way: those that restart, and those that may for a while have too
+/// few providers that stay up. Made before broken, what is new counts too, because it is up before anything goes.
+fn may_stop(book: &Book, strategy: Strategy, restarted: &BTreeSet<Name>) -> Vec<String> {
+    let mut stopping: BTreeSet<Name> = restarted.clone();
+    loop {
+        let before = stopping.len();
+        for entry in book.components().filter(|it| !it.is_leaving() && is_started(it)) {
+            let is_steady = |it: &&BindingEntry| {
+                let provider = book.provider_of(it);
+                let goes = provider.is_leaving() || (!it.need().is_value() && stopping.contains(&provider.name));
+                !it.is_leaving() && !goes && (it.is_held() || strategy == Strategy::UpThenDown)
+            };
+            let too_few = entry.imports().iter().any(|(name, import)| {
+                let steady = book.borrowed(entry).filter(|it| book.wire(it).import == *name).filter(is_steady).count();
+                let weak = matches!(import.need, Need::Weak(_));
+                !weak && steady < usize::try_from(import.need.number()).unwrap_or(usize::MAX)
+            });
+            if too_few {
+                stopping.insert(entry.name.clone());
             }
-            Wish::RemoveVm { vm } => open.extend(book.components().filter(|it| book.vm_of(it).name == *vm)),
-            Wish::RemoveBinding(wire) => {
-                let client = book.component(&wire.client);
-                let is_weak = |it: &&ComponentEntry| {
-                    it.imports().get(&wire.import).is_none_or(|import| matches!(import.need, Need::Weak(_)))
-                };
-                open.extend(client.filter(|it| !is_weak(it)));
-            }
-            Wish::AddVm { .. } | Wish::AddComponent { .. } | Wish::AddBinding(_) | Wish::SetNeed { .. } => {}
+        }
+        if stopping.len() == before {
+            break;
         }
     }
-    let mut found = BTreeSet::new();
-    while let Some(entry) = open.pop() {
-        if entry.is_leaving() || !found.insert(entry.name.clone()) {
-            continue;
-        }
-        let strong = book.lent(entry).filter(|it| it.need().is_strong() && !it.is_leaving());
-        open.extend(strong.filter_map(|it| book.component(&book.wire(it).client)));
-    }
-    found.iter().filter(|name| book.component(name).is_some_and(is_started)).map(Name::to_string).collect()
+    let stays = |name: &&Name| book.component(name).is_some_and(is_started);
+    stopping.iter().filter(stays).map(Name::to_string).collect()
 }

@@ -22,8 +22,9 @@ fn let_in(api: &Api, role: Option<Role>, headers: &HeaderMap) -> Result<(), Prob
     let Some(role) = role else { return Ok(()) };
     let unknown = |error: &str| Problem::new(StatusCode::UNAUTHORIZED, error);
     let presented = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok());
-    let text = presented.and_then(|text| text.strip_prefix("Bearer "));
-    let text = text.ok_or_else(|| unknown("a token is needed (send the header Authorization: Bearer TOKEN)"))?;
+    let text =
+        presented.and_then(|text| text.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let (_, text) = text.ok_or_else(|| unknown("a token is needed (send the header Authorization: Bearer TOKEN)"))?;
     let token = api.tokens.recognise(text.trim());
     let token = token.ok_or_else(|| unknown("the token is not known here (it may have been revoked)"))?;
     if token.role < role {

@@ -1,10 +1,10 @@
 //! TLS connections and their limits.
 //!
 //! At most so many connections are open; further ones wait in the system's queue. A connection that does not finish its
-//! handshake, does not send the head of a request, or is idle for too long, is closed. When the manager halts, what is
+//! handshake, does not send the head of a request, does not read its answers, or is idle for too long, is closed. When the manager halts, what is
 //! under way may end, streams of events are cut, and then everything is closed.
 
-use super::{Api, routes};
+use super::{Api, impatient::Impatient, routes};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -22,6 +22,8 @@ use tokio_rustls::TlsAcceptor;
 
 /// How long what is under way may take when the manager halts.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
+/// How long the other end may leave unread what it is sent.
+const WRITE_PATIENCE: Duration = Duration::from_secs(60);
 /// The pause after a connection could not be accepted, most often because there are no more file handles.
 const BREATHE: Duration = Duration::from_millis(100);
 
@@ -74,6 +76,7 @@ async fn converse(
 ) {
     // Small answers should not wait for more to come.
     let _ = stream.set_nodelay(true);
+    let stream = Impatient::new(stream, WRITE_PATIENCE);
     let stream = match timeout(head_patience, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => return tracing::debug!(%error, "a handshake failed"),

@@ -8,7 +8,7 @@ use super::{
     reading::{Asked, Named, Part},
     view,
 };
-use crate::document::{EventDocument, Well};
+use crate::document::{EventDocument, NewComponent, Well};
 use axum::{extract::State, http::StatusCode, response::Response};
 use protocol::{ChangeId, CloudManager};
 use serde::{Deserialize, Serialize};
@@ -33,8 +33,12 @@ impl Api {
         &self,
         look: impl FnOnce(&CloudManager, &Chronicle) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        let chronicle = self.chronicle().await?;
-        Ok(self.desk.look(move |machine| look(machine, &chronicle)).await?)
+        let mut chronicle = self.chronicle().await?;
+        let looking = move |machine: &CloudManager| {
+            chronicle.forget_strangers(machine.book());
+            look(machine, &chronicle)
+        };
+        Ok(self.desk.look(looking).await?)
     }
 }
 
@@ -74,6 +78,15 @@ pub(super) async fn component(State(api): State<Api>, Named(name): Named) -> Res
         entry.map(|entry| view::component_detail(book, entry, chronicle))
     });
     found(&detail.await?.ok_or_else(|| Problem::not_found(missing))?)
+}
+
+pub(super) async fn definition(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
+    let missing = format!("there is no component {name:?}");
+    let definition = api.desk.look(move |machine| {
+        let entry = machine.book().component(&name)?;
+        Some(NewComponent::of(&entry.name, &machine.book().vm_of(entry).name, &entry.kind))
+    });
+    found(&definition.await?.ok_or_else(|| Problem::not_found(missing))?)
 }
 
 pub(super) async fn bindings(State(api): State<Api>) -> Result<Response, Problem> {

@@ -8,10 +8,10 @@
 //! |---|---|
 //! | `routes` | the one table of routes; router, roles and description all come from it |
 //! | `guard` | room, token, role, time |
-//! | `listen` | TLS connections and their limits |
+//! | `listen`, `impatient` | TLS connections and their limits |
 //! | `reading` | names, queries and bodies from outside, checked once |
 //! | `looking`, `asking`, `following` | what is behind the routes: how things are, requests, events as they come |
-//! | `view`, `forecast`, `chronicle` | from book and events to documents |
+//! | `view`, `waits`, `forecast`, `chronicle` | from book and events to documents |
 //! | `tokens`, `certificate` | who may come in, and how they know that they are here |
 //! | `describe` | the description in the OpenAPI format |
 
@@ -22,6 +22,7 @@ mod describe;
 mod following;
 mod forecast;
 mod guard;
+mod impatient;
 mod listen;
 mod looking;
 mod problem;
@@ -29,6 +30,7 @@ mod reading;
 mod routes;
 mod tokens;
 mod view;
+mod waits;
 
 pub use certificate::{Certificate, CertificateError};
 pub use listen::serve;

@@ -78,6 +78,14 @@ pub(super) fn table() -> Vec<Route> {
             Gives::One(200, "ComponentDetail"),
             || get(looking::component),
         ),
+        route(
+            (Get, "/v1/components/{name}/definition"),
+            // A recipe may hold what only those should know who could write it.
+            OPERATE,
+            "One component as it could be added again",
+            Gives::One(200, "NewComponent"),
+            || get(looking::definition),
+        ),
         Route {
             query: &[("bytes", "at most so many bytes; 65536 if nothing is said")],
             ..route(

@@ -1,15 +1,21 @@
-//! From the manager's book to what an operator needs to see: how each thing is, and what it waits for.
+//! From the manager's book to what an operator needs to see: how each thing is.
 
-use super::chronicle::Chronicle;
+use super::{
+    chronicle::Chronicle,
+    waits::{self, Waits},
+};
 use crate::document::{
     Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm,
     event::{phase_name, state_name, vm_state_name},
 };
 use protocol::{
-    CloudManager, ComponentState, Need,
-    manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, VmEntry, Waiting},
+    CloudManager, ComponentState,
+    manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, VmEntry},
 };
 use std::collections::BTreeMap;
+
+/// So many things that a change waits for are told in words; the others are counted.
+const WAITS_MAX: usize = 100;
 
 /// Everything at a glance.
 pub(super) fn status(machine: &CloudManager, chronicle: &Chronicle) -> Status {
@@ -64,7 +70,7 @@ pub(super) fn vms(book: &Book) -> Vec<Vm> {
                 name: vm.name.to_string(),
                 id: vm.id.map(|id| id.0),
                 health: health(vm).into(),
-                state: vm_state_name(vm.state).into(),
+                state: if vm.health == Health::Dead { "unknown" } else { vm_state_name(vm.state) }.into(),
                 components,
                 started,
                 leaving: vm.is_leaving(),
@@ -103,11 +109,12 @@ fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Comp
         failure,
         expected: entry.expected,
         leaving: entry.is_leaving(),
-        waits_for: waits_for(book, entry),
+        waits_for: waits::of_component(book, entry),
     }
 }
 
-fn state(entry: &ComponentEntry) -> Option<ComponentState> {
+/// The state that a component was last reported in.
+pub(super) fn state(entry: &ComponentEntry) -> Option<ComponentState> {
     entry.condition.map(|condition| condition.state)
 }
 
@@ -154,10 +161,11 @@ fn binding(book: &Book, entry: &BindingEntry) -> Binding {
 
 /// Every change that is not done.
 pub(super) fn changes(machine: &CloudManager, chronicle: &Chronicle) -> Vec<RunningChange> {
+    let waits = Waits::new(machine.book());
     let running = |state: ChangeState| {
         let record = chronicle.change(state.change);
         let done = record.iter().flat_map(|record| &record.phases).filter(|phase| phase.done_at_ms.is_some());
-        let mut waits_for: Vec<String> = state.waiting.iter().map(|it| waiting(machine.book(), it)).collect();
+        let mut waits_for: Vec<String> = state.waiting.iter().take(WAITS_MAX).map(|it| waits.in_words(it)).collect();
         if state.phase.is_none() {
             waits_for.push("an earlier change that is about the same components".into());
         }
@@ -167,102 +175,10 @@ pub(super) fn changes(machine: &CloudManager, chronicle: &Chronicle) -> Vec<Runn
             accepted_at_ms: record.and_then(|record| record.accepted_at_ms),
             phase: state.phase.map(|phase| phase_name(phase).into()),
             phases_done: done.map(|phase| phase.phase.clone()).collect(),
+            waiting: state.waiting.len(),
             waits_for,
+            stuck_on: state.waiting.iter().filter_map(|it| waits.stuck_on(it)).collect(),
         }
     };
     machine.changes().map(running).collect()
-}
-
-/// One thing that a change waits for, with the reason behind it where the book knows one.
-fn waiting(book: &Book, waiting: &Waiting) -> String {
-    // A component on its way out may share its name with the one that replaces it.
-    let named = |name: &protocol::Name, leaving: bool| {
-        book.components().find(|it| it.name == *name && it.is_leaving() == leaving)
-    };
-    let because = |entry: Option<&ComponentEntry>| {
-        let reasons = entry.map(|entry| waits_for(book, entry)).unwrap_or_default();
-        if reasons.is_empty() { String::new() } else { format!(", which waits for {}", reasons.join(" and ")) }
-    };
-    match waiting {
-        Waiting::Vm(vm) => {
-            let leaves = book.vms().any(|it| it.name == *vm && it.is_leaving());
-            format!("the cloud to {} vm {vm}", if leaves { "destroy" } else { "make" })
-        }
-        Waiting::Component(name) => match named(name, true) {
-            Some(entry) => format!("{name} to be gone{}", because(Some(entry))),
-            None => format!("{name} to restart{}", because(named(name, false))),
-        },
-        Waiting::Binding(wire) => format!("{wire} to be given back"),
-        Waiting::Answer(vm) => format!("vm {vm} to answer"),
-        Waiting::Started(name, true) => format!("{name} to start{}", because(named(name, false))),
-        Waiting::Started(name, false) => format!("{name} to stop{}", because(named(name, false))),
-    }
-}
-
-/// What a component waits for, if it is not as expected.
-fn waits_for(book: &Book, entry: &ComponentEntry) -> Vec<String> {
-    let vm = book.vm_of(entry);
-    match (vm.health, state(entry)) {
-        (Health::Awaited, None) => return vec![format!("vm {} to be made", vm.name)],
-        (Health::Suspected(_), _) => return vec![format!("vm {} to be heard of again", vm.name)],
-        (Health::Dead, _) => return vec![],
-        (_, None) => return vec![format!("vm {} to take it up", vm.name)],
-        (_, Some(ComponentState::Failed(operation))) => {
-            return vec![format!("a person to retry or skip its failed {operation}")];
-        }
-        (_, Some(ComponentState::Starting)) => return vec!["its start to end".into()],
-        (_, Some(ComponentState::Stopping)) => return vec!["its stop to end".into()],
-        (_, Some(ComponentState::Started | ComponentState::Stopped)) => {}
-    }
-    match (state(entry) == Some(ComponentState::Started), entry.is_leaving()) {
-        // It may stop once every loan is home.
-        (true, leaving) if leaving || !entry.expected => loans_out(book, entry),
-        (true, _) => not_held(book, entry),
-        (false, true) => vec![format!("vm {} to purge it", vm.name)],
-        (false, false) => {
-            let missing = missing(book, entry);
-            let nothing = missing.is_empty() && entry.expected;
-            if nothing { vec!["its operations before the start".into()] } else { missing }
-        }
-    }
-}
-
-/// What a started component could use and does not yet.
-fn not_held(book: &Book, entry: &ComponentEntry) -> Vec<String> {
-    let awaited = |it: &&BindingEntry| !it.is_held() && !it.is_leaving() && book.provider_of(it).expected;
-    book.borrowed(entry).filter(awaited).map(|it| provider_in_words(book, it)).collect()
-}
-
-/// A provider, how it is, and what it is needed for.
-fn provider_in_words(book: &Book, binding: &BindingEntry) -> String {
-    let provider = book.provider_of(binding);
-    let how = state(provider).map_or("awaited".to_string(), |state| state.to_string());
-    format!("{} ({how}) for {}", provider.name, book.wire(binding).import)
-}
-
-/// Who still holds what it lends.
-fn loans_out(book: &Book, entry: &ComponentEntry) -> Vec<String> {
-    let out = book.lent(entry).filter(|it| it.is_held() && !matches!(it.need(), Need::Value(_)));
-    out.map(|it| format!("{} to give back {}", book.wire(it).client, book.wire(it))).collect()
-}
-
-/// What its imports lack to let it start.
-pub(super) fn missing(book: &Book, entry: &ComponentEntry) -> Vec<String> {
-    let mut missing = Vec::new();
-    for (name, import) in entry.imports() {
-        let number = match import.need {
-            Need::Strong(number) | Need::Value(number) => usize::try_from(number).unwrap_or(usize::MAX),
-            Need::Weak(_) => continue,
-        };
-        let own: Vec<&BindingEntry> =
-            book.borrowed(entry).filter(|it| book.wire(it).import == *name && !it.is_leaving()).collect();
-        if own.iter().filter(|it| it.is_held()).count() >= number {
-            continue;
-        }
-        if own.len() < number {
-            missing.push(format!("{name} to be bound ({} of {number} are)", own.len()));
-        }
-        missing.extend(own.iter().filter(|it| !it.is_held()).map(|it| provider_in_words(book, it)));
-    }
-    missing
 }

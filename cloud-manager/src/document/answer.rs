@@ -31,7 +31,7 @@ pub struct Prediction {
     pub not_started: usize,
     /// Every component that would be different in the end.
     pub differences: Vec<Difference>,
-    /// The components that run now and may stop on the way, even if they are started again in the end.
+    /// The components that run now, are not removed, and may stop on the way, even if they are started again in the end.
     pub may_stop: Vec<String>,
 }
 

@@ -178,6 +178,34 @@ impl NewChange {
     }
 }
 
+impl NewComponent {
+    /// A component as it could be added again.
+    pub fn of(name: &Name, vm: &Name, kind: &Kind) -> Self {
+        let import = |import: &Import| {
+            let blank = NewImport { export: import.export.to_string(), ..NewImport::default() };
+            match import.need {
+                Need::Strong(number) => NewImport { strong: Some(number), ..blank },
+                Need::Weak(number) => NewImport { weak: Some(number), ..blank },
+                Need::Value(number) => NewImport { value: Some(number), ..blank },
+            }
+        };
+        let export = |export: &Export| NewExport {
+            values: export.values.iter().map(Name::to_string).collect(),
+            capacity: export.capacity,
+        };
+        let patience =
+            |it: &Patience| NewPatience { retries: it.retries, pause_ms_first: it.pause_ms_first, factor: it.factor };
+        Self {
+            name: name.to_string(),
+            vm: vm.to_string(),
+            imports: kind.imports.iter().map(|(name, it)| (name.to_string(), import(it))).collect(),
+            exports: kind.exports.iter().map(|(name, it)| (name.to_string(), export(it))).collect(),
+            patience: kind.patience.iter().map(|(operation, it)| (operation.to_string(), patience(it))).collect(),
+            recipe: serde_json::from_slice(&kind.recipe).unwrap_or_default(),
+        }
+    }
+}
+
 /// A binding written `client.import → provider.export`; `->` will do for the arrow. The last dot of each side counts, so
 /// that components may have dots in their names.
 pub fn read_binding(text: &str) -> Result<Wire, String> {
@@ -273,9 +301,9 @@ impl Reading {
             let NewPatience { retries, pause_ms_first, factor } = *patience;
             kind.patience.extend(read.map(|operation| (operation, Patience { retries, pause_ms_first, factor })));
         }
-        let (recipe, operations) = self.at("recipe", |reading| reading.take(recipe::read(&component.recipe)))?;
-        kind.recipe = Arc::from(recipe);
-        (kind.prepares, kind.rebinds) = (operations.prepares, operations.rebinds);
+        let recipe = self.at("recipe", |reading| reading.take(recipe::read(&component.recipe)))?;
+        kind.recipe = Arc::from(recipe.encode());
+        (kind.prepares, kind.rebinds) = (recipe.prepares(), recipe.rebinds());
         let sound = self.problems.len() == before;
         Some(Wish::AddComponent { component: name?, vm: vm?, kind: sound.then(|| Arc::new(kind))? })
     }
@@ -326,6 +354,22 @@ mod tests {
         assert!(read_binding("app.db").unwrap_err().contains("write it like"));
         assert!(read_binding("app.db → database").is_err());
         assert!(read_binding(".db → database.sql").is_err());
+    }
+
+    #[test]
+    fn a_component_can_be_added_again_as_it_is() {
+        let text = r#"{ "name": "app", "vm": "web", "imports": { "db": { "export": "sql", "strong": 2 },
+            "cache": { "export": "objects", "weak": 0 } }, "exports": { "http": { "values": ["port"], "capacity": 3 } },
+            "patience": { "start": { "retries": 9, "pause_ms_first": 5 } },
+            "recipe": { "operations": { "rebind": { "signal": "HUP" } } } }"#;
+        let component: NewComponent = serde_json::from_str(text).unwrap();
+        let read = |component: &NewComponent| {
+            let wishes = vec![WishDocument::AddComponent(component.clone())];
+            NewChange { wishes, ..NewChange::default() }.read().unwrap().0
+        };
+        let change = read(&component);
+        let [Wish::AddComponent { component, vm, kind }] = change.wishes.as_slice() else { panic!("one wish") };
+        assert_eq!(read(&NewComponent::of(component, vm, kind)), change);
     }
 
     #[test]

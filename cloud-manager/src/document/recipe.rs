@@ -1,34 +1,43 @@
-//! What the manager must know of a recipe: which operations it has. All else is the agent's business.
+//! A recipe as it comes in: read once here, so that what an agent could not carry out is refused before anything changes.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
+use vm_agent::recipe::Recipe;
 
-/// What of a recipe matters to the protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Operations {
-    /// There is something to install or announce before others can be bound to the component.
-    pub prepares: bool,
-    /// It can be told of new bindings while it runs.
-    pub rebinds: bool,
-}
+/// The version of a recipe that does not say its own.
+const VERSION: u32 = 1;
 
-/// The bytes of a recipe, and which operations it has.
-pub fn read(recipe: &Value) -> Result<(Vec<u8>, Operations), String> {
-    let operations = match recipe {
-        Value::Null => return Ok((Vec::new(), Operations::default())),
-        Value::Object(operations) => operations,
+/// The recipe in a document, or what is wrong with it. No recipe at all is one without operations.
+pub fn read(recipe: &Value) -> Result<Recipe, String> {
+    let mut recipe = match recipe {
+        Value::Null => Map::new(),
+        Value::Object(members) => members.clone(),
         other => return Err(format!("a recipe is an object, not {other}")),
     };
-    let has = |name: &str| operations.get(name).is_some_and(|it| !is_empty(it));
-    let bytes = serde_json::to_vec(recipe).map_err(|error| error.to_string())?;
-    let prepares = has("install") || has("announce") || has("values");
-    Ok((bytes, Operations { prepares, rebinds: has("rebind") }))
+    recipe.entry("version").or_insert(json!(VERSION));
+    let bytes = serde_json::to_vec(&recipe).map_err(|error| error.to_string())?;
+    Recipe::decode(&bytes).map_err(|error| error.to_string())
 }
 
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        _ => false,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_announced_before_the_start_has_to_be_prepared() {
+        let prepares = |recipe: Value| read(&recipe).unwrap().prepares();
+        assert!(!prepares(json!({})));
+        assert!(!prepares(json!({ "operations": { "start": { "process": { "run": "x" } } } })));
+        assert!(prepares(json!({ "operations": { "install": { "run": "x" } } })));
+        assert!(prepares(json!({ "values": { "port": { "template": "{{ free_port() }}" } } })));
+        assert!(!prepares(json!({ "values": { "key": { "template": "k", "at": "start" } } })));
+        assert!(read(&json!({ "operations": { "rebind": { "signal": "HUP" } } })).unwrap().rebinds());
+        assert!(!prepares(Value::Null));
+    }
+
+    #[test]
+    fn what_an_agent_could_not_carry_out_is_refused_at_the_door() {
+        let wrong = read(&json!({ "operations": { "rebind": { "run": "x" } } })).unwrap_err();
+        assert!(wrong.contains("expected `command` or `signal`"), "{wrong}");
+        assert!(read(&json!([])).is_err());
     }
 }

@@ -55,7 +55,7 @@ pub struct Vm {
     pub id: Option<u64>,
     /// `awaited`, `well`, `suspected` or `lost`.
     pub health: String,
-    /// `empty`, `started` (all its components are) or `stopped` (at least one is not).
+    /// `empty`, `started` (all its components are), `stopped` (at least one is not), or `unknown` if it is lost.
     pub state: String,
     /// How many components live there.
     pub components: usize,
@@ -164,6 +164,10 @@ pub struct RunningChange {
     pub phase: Option<String>,
     /// The phases that are done.
     pub phases_done: Vec<String>,
-    /// What it waits for.
+    /// How many things it waits for.
+    pub waiting: usize,
+    /// What it waits for, the first of them.
     pub waits_for: Vec<String>,
+    /// The components among them of which an operation failed for good: without a person, it waits for ever.
+    pub stuck_on: Vec<String>,
 }

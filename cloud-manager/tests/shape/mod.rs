@@ -15,6 +15,23 @@ pub(crate) fn misfits(description: &Value, method: &str, path: &str, status: u16
     found
 }
 
+/// References that lead nowhere.
+pub(crate) fn dangling(description: &Value) -> Vec<String> {
+    let mut open = vec![description];
+    let mut found = Vec::new();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => open.extend(members.values()),
+            Value::Array(items) => open.extend(items),
+            Value::String(text) if text.starts_with("#/") && description.pointer(&text[1..]).is_none() => {
+                found.push(text.clone());
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 fn fits(description: &Value, schema: &Value, value: &Value, place: &str, found: &mut Vec<String>) {
     if let Some(reference) = schema["$ref"].as_str() {
         let pointer = reference.trim_start_matches('#');

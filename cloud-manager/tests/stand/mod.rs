@@ -22,7 +22,7 @@ use rustls::{
 };
 use stage::{Move, Stage};
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -126,7 +126,7 @@ impl Stand {
             theatre.run();
             done.send(result).expect("the test waits for it");
         };
-        self.scenes.send(Box::new(scene)).ok().expect("the manager runs");
+        assert!(self.scenes.send(Box::new(scene)).is_ok(), "the manager runs");
         is_done.recv().expect("the manager runs")
     }
 
@@ -166,6 +166,8 @@ impl Drop for Stand {
 pub(crate) struct Theatre {
     pub(crate) stage: Stage,
     pub(crate) held_back: Box<dyn Fn(Move) -> bool + Send>,
+    /// The components whose every task fails.
+    pub(crate) failing: BTreeSet<String>,
     names: NameRegister,
     events: VecDeque<Event>,
     events_max: usize,
@@ -177,6 +179,7 @@ impl Theatre {
         Self {
             stage: Stage::new(),
             held_back: Box::new(|_| false),
+            failing: BTreeSet::new(),
             names: NameRegister::default(),
             events: VecDeque::new(),
             events_max,
@@ -223,28 +226,36 @@ impl Theatre {
     pub(crate) fn ask(&mut self, request: Request) -> News {
         let words = asked::in_words(&request);
         let news = self.stage.ask(request);
-        self.observe_as(Some(words));
+        self.observe_as(Some(&words));
         news
     }
 
     /// Lets everything happen that is not held back.
     pub(crate) fn run(&mut self) {
         while let Some(next) = self.stage.moves().into_iter().find(|it| !(self.held_back)(*it)) {
-            self.stage.make(next);
+            match self.failing.iter().find(|name| self.is_task_of(next, name)).cloned() {
+                Some(name) => self.stage.fail(&name),
+                None => self.stage.make(next),
+            }
             self.observe();
         }
+    }
+
+    fn is_task_of(&self, next: Move, component: &str) -> bool {
+        let found = self.stage.manager.book().component(&stage::name(component));
+        matches!(next, Move::Finish(_, id) if found.is_some_and(|it| it.id == Some(id)))
     }
 
     fn observe(&mut self) {
         self.observe_as(None);
     }
 
-    fn observe_as(&mut self, asked: Option<String>) {
+    fn observe_as(&mut self, asked: Option<&str>) {
         self.stage.said.iter().for_each(|output| self.names.learn(output));
         for news in std::mem::take(&mut self.stage.news) {
             let number = *self.newest.borrow() + 1;
             let about = match &news {
-                News::Accepted(_) => asked.clone(),
+                News::Accepted(_) => asked.map(String::from),
                 news => self.names.about(news).map(String::from),
             };
             self.events.push_back(Event { number, at_ms: BEGINNING_MS + number * 100, news, about });

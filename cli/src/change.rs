@@ -1,0 +1,96 @@
+//! Asking for a change: what all commands that change something have in common.
+
+use crate::{
+    Ending,
+    failure::Failure,
+    operator::{Operator, OperatorOptions},
+    progress_of_change, screen,
+};
+use clap::Args;
+use cloud_manager::document::{Accepted, Difference, NewChange, Prediction, WishDocument};
+use protocol::Strategy;
+
+/// How a change is made and shown.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ChangeOptions {
+    /// How additions and removals meet: down-then-up, up-then-down or together
+    #[arg(long, value_name = "HOW")]
+    strategy: Option<Strategy>,
+    /// Let imports be without providers; their components wait
+    #[arg(long)]
+    incomplete: bool,
+    /// Change nothing; say what the change would lead to
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    pub(crate) waiting: WaitOptions,
+}
+
+/// How a request is waited for.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct WaitOptions {
+    /// Return at once, with the number of the change
+    #[arg(long)]
+    no_wait: bool,
+    #[command(flatten)]
+    pub(crate) operator: OperatorOptions,
+}
+
+impl ChangeOptions {
+    /// Asks for these wishes, and waits until they are carried out.
+    pub(crate) fn make(&self, wishes: Vec<WishDocument>) -> Result<Ending, Failure> {
+        self.make_by(Strategy::default(), wishes)
+    }
+
+    /// The same, with another strategy unless the options name one.
+    pub(crate) fn make_by(&self, usual: Strategy, wishes: Vec<WishDocument>) -> Result<Ending, Failure> {
+        let change = NewChange { strategy: self.strategy.unwrap_or(usual), incomplete: self.incomplete, wishes };
+        let operator = Operator::new(&self.waiting.operator)?;
+        if !self.dry_run {
+            return self.waiting.ask(&operator, "/v1/changes", &change);
+        }
+        let predicted: Prediction = operator.post("/v1/changes?dry-run=true", &change)?;
+        screen::show(self.waiting.operator.json, &predicted, || foretell(&predicted))?;
+        Ok(Ending::Done)
+    }
+}
+
+impl WaitOptions {
+    /// Sends a request that becomes a change, and waits until it is carried out.
+    pub(crate) fn ask(
+        &self,
+        operator: &Operator,
+        path: &str,
+        document: &impl serde::Serialize,
+    ) -> Result<Ending, Failure> {
+        let accepted: Accepted = operator.post(path, document)?;
+        match (self.no_wait, self.operator.json) {
+            (true, true) => screen::print_document(&accepted)?,
+            (true, false) => {
+                let change = accepted.change;
+                screen::print(&format!("change {change} accepted (holdfast show {change} tells how it goes)\n"))?;
+            }
+            (false, json) => return progress_of_change::wait(operator, &accepted, json),
+        }
+        Ok(Ending::Done)
+    }
+}
+
+/// A prediction for people.
+fn foretell(predicted: &Prediction) -> String {
+    let Prediction { started, not_started, differences, may_stop } = predicted;
+    let mut text = format!("This would be accepted. In the end {started} started, {not_started} not.\n");
+    for Difference { component, vm, now, then, because } in differences {
+        text += &match (now.as_str(), then.as_str()) {
+            ("absent", then) => format!("  + {component} on {vm}: {then}"),
+            (_, "absent") => format!("  - {component} on {vm}"),
+            (now, then) if now == then => format!("  ~ {component} moves to {vm}: {then}"),
+            (now, then) => format!("  ~ {component} on {vm}: {now}, then {then}"),
+        };
+        text += &if because.is_empty() { "\n".into() } else { format!(" (waits for {})\n", because.join(", ")) };
+    }
+    if !may_stop.is_empty() {
+        text += &format!("May stop on the way: {}\n", may_stop.join(", "));
+    }
+    text + "Nothing was changed.\n"
+}

@@ -1,0 +1,221 @@
+//! `holdfast component`: the parts of an application.
+
+use crate::{
+    Ending,
+    change::{ChangeOptions, WaitOptions},
+    component_file,
+    component_options::ComponentOptions,
+    failure::Failure,
+    files, moment,
+    operator::{Operator, OperatorOptions},
+    screen,
+    table::table,
+};
+use clap::{Args, Subcommand};
+use cloud_manager::{
+    client::segment,
+    document::{Component, ComponentDetail, NewComponent, WishDocument},
+};
+use protocol::Strategy;
+use std::path::PathBuf;
+
+/// Add, remove, replace, restart and list components, and help those that failed
+#[derive(Args)]
+#[command(after_help = "Example: holdfast component list")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Add(Box<Add>),
+    Remove(Remove),
+    Replace(Box<Replace>),
+    Restart(Restart),
+    Retry(Retry),
+    Skip(Skip),
+    Logs(Logs),
+    List(List),
+}
+
+/// Add a component, or all components and bindings of a file
+#[derive(Args)]
+#[command(after_help = "\
+Example: holdfast component add app --on web --import db=sql --bind db=database --start 'exec myapp'")]
+struct Add {
+    /// Its name
+    #[arg(required_unless_present = "file", requires = "on", conflicts_with = "file")]
+    name: Option<String>,
+    /// A file of components and bindings, in YAML
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    component: ComponentOptions,
+    #[command(flatten)]
+    change: ChangeOptions,
+}
+
+/// Remove components, with all their bindings
+#[derive(Args)]
+#[command(after_help = "Example: holdfast component remove app")]
+struct Remove {
+    /// Their names
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    change: ChangeOptions,
+}
+
+/// Replace a component by a changed one, which takes over its bindings
+#[derive(Args)]
+#[command(after_help = "\
+The new one is like the old one but for what is said here. Under another name it comes first, and
+the old one goes when its clients use the new one; under the same name the old one goes first.
+
+Example: holdfast component replace database --with database2 --on data2")]
+struct Replace {
+    /// Its name
+    name: String,
+    /// The name of the new one [default: the same]
+    #[arg(long, value_name = "NAME")]
+    with: Option<String>,
+    #[command(flatten)]
+    component: ComponentOptions,
+    #[command(flatten)]
+    change: ChangeOptions,
+}
+
+/// Stop components and start them again
+#[derive(Args)]
+#[command(after_help = "Example: holdfast component restart app")]
+struct Restart {
+    /// Their names
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    change: ChangeOptions,
+}
+
+/// Try the failed operation of a component again
+#[derive(Args)]
+#[command(after_help = "Example: holdfast component retry app")]
+struct Retry {
+    /// Its name
+    name: String,
+    #[command(flatten)]
+    waiting: WaitOptions,
+}
+
+/// Let the failed operation of a component count as done
+#[derive(Args)]
+#[command(after_help = "Example: holdfast component skip app")]
+struct Skip {
+    /// Its name
+    name: String,
+    #[command(flatten)]
+    waiting: WaitOptions,
+}
+
+/// Show the end of what a component's operations wrote
+#[derive(Args)]
+#[command(after_help = "Example: holdfast component logs app")]
+struct Logs {
+    /// Its name
+    name: String,
+    /// At most so many bytes
+    #[arg(long, value_name = "N", default_value_t = 65_536)]
+    bytes: usize,
+    #[command(flatten)]
+    operator: OperatorOptions,
+}
+
+/// List components
+#[derive(Args)]
+#[command(after_help = "Example: holdfast component list")]
+struct List {
+    #[command(flatten)]
+    operator: OperatorOptions,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    match &arguments.command {
+        Command::Add(add) => add.change.make(added(add)?),
+        Command::Remove(Remove { names, change }) => {
+            change.make(names.iter().cloned().map(WishDocument::RemoveComponent).collect())
+        }
+        Command::Replace(replace) => replaced(replace),
+        Command::Restart(Restart { names, change }) => {
+            change.make(names.iter().cloned().map(WishDocument::RestartComponent).collect())
+        }
+        Command::Retry(Retry { name, waiting }) => {
+            waiting.ask(&Operator::new(&waiting.operator)?, &format!("/v1/components/{}/retry", segment(name)), &())
+        }
+        Command::Skip(Skip { name, waiting }) => {
+            waiting.ask(&Operator::new(&waiting.operator)?, &format!("/v1/components/{}/skip", segment(name)), &())
+        }
+        Command::Logs(Logs { name, bytes, operator }) => {
+            let path = format!("/v1/components/{}/logs?bytes={bytes}", segment(name));
+            let log = Operator::new(operator)?.text(&path)?;
+            let document = serde_json::json!({ "component": name, "log": log });
+            screen::show(operator.json, &document, || log)?;
+            Ok(Ending::Done)
+        }
+        Command::List(List { operator }) => {
+            let components: Vec<Component> = Operator::new(operator)?.get("/v1/components")?;
+            screen::show(operator.json, &components, || shown(&components))?;
+            Ok(Ending::Done)
+        }
+    }
+}
+
+fn added(add: &Add) -> Result<Vec<WishDocument>, Failure> {
+    if let Some(path) = &add.file {
+        if !add.component.is_empty() {
+            return Err(Failure::Usage(
+                "--file says everything about its components (leave the other options away)".into(),
+            ));
+        }
+        return component_file::read(path, &files::read(path)?);
+    }
+    let mut component = NewComponent { name: add.name.clone().unwrap_or_default(), ..NewComponent::default() };
+    add.component.describe(&mut component);
+    let mut wishes = add.component.bindings(&component).map_err(Failure::Usage)?;
+    wishes.insert(0, WishDocument::AddComponent(component));
+    Ok(wishes)
+}
+
+fn replaced(replace: &Replace) -> Result<Ending, Failure> {
+    let operator = Operator::new(&replace.change.waiting.operator)?;
+    let path = format!("/v1/components/{}", segment(&replace.name));
+    let detail: ComponentDetail = operator.get(&path)?;
+    let mut component: NewComponent = operator.get(&format!("{path}/definition"))?;
+    component.name = replace.with.clone().unwrap_or_else(|| replace.name.clone());
+    replace.component.describe(&mut component);
+    let mut wishes = replace.component.bindings(&component).map_err(Failure::Usage)?;
+    let rebound: Vec<String> = replace.component.bound_imports();
+    let name = component.name.clone();
+    wishes.insert(0, WishDocument::AddComponent(component));
+    wishes.insert(0, WishDocument::RemoveComponent(replace.name.clone()));
+    // What is on its way out already goes with the old one.
+    let kept = detail.borrows.iter().filter(|it| !it.leaving && !rebound.contains(&it.import));
+    wishes.extend(kept.map(|it| WishDocument::Bind(format!("{name}.{} → {}.{}", it.import, it.provider, it.export))));
+    let clients = detail.lends.iter().filter(|it| !it.leaving);
+    wishes.extend(clients.map(|it| WishDocument::Bind(format!("{}.{} → {name}.{}", it.client, it.import, it.export))));
+    let usual = if name == replace.name { Strategy::DownThenUp } else { Strategy::UpThenDown };
+    replace.change.make_by(usual, wishes)
+}
+
+/// Components for people.
+pub(crate) fn shown(components: &[Component]) -> String {
+    let row = |it: &Component| {
+        let state = match &it.failed_operation {
+            Some(operation) => format!("failed to {operation}"),
+            None => it.state.clone(),
+        };
+        let leaving = if it.leaving { ", leaving" } else { "" };
+        let since = it.since_ms.map(moment::date_and_time).unwrap_or_default();
+        [it.name.clone(), it.vm.clone(), format!("{state}{leaving}"), since, it.waits_for.join(", ")]
+    };
+    table(["COMPONENT", "VM", "STATE", "SINCE (UTC)", "WAITS FOR"], &components.iter().map(row).collect::<Vec<_>>())
+}

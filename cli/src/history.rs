@@ -1,0 +1,75 @@
+//! `holdfast history` and `holdfast show`: what was asked for, and what came of it.
+
+use crate::{
+    Ending,
+    failure::Failure,
+    moment,
+    operator::{Operator, OperatorOptions},
+    progress_of_change::line,
+    screen,
+    table::table,
+};
+use clap::Args;
+use cloud_manager::document::ChangeRecord;
+use std::time::Duration;
+
+/// List past changes, the newest first
+#[derive(Args)]
+#[command(after_help = "Example: holdfast history --limit 10")]
+pub(crate) struct HistoryArguments {
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    #[command(flatten)]
+    operator: OperatorOptions,
+}
+
+/// Show one change: its phases, and what happened while it ran
+#[derive(Args)]
+#[command(after_help = "Example: holdfast show 1")]
+pub(crate) struct ShowArguments {
+    /// The number of the change
+    change: u64,
+    #[command(flatten)]
+    operator: OperatorOptions,
+}
+
+pub(crate) fn run(arguments: &HistoryArguments) -> Result<Ending, Failure> {
+    let operator = Operator::new(&arguments.operator)?;
+    let records: Vec<ChangeRecord> = operator.get(&format!("/v1/history?limit={}", arguments.limit))?;
+    if arguments.operator.json {
+        screen::print_document(&records)?;
+    } else {
+        let row = |record: &ChangeRecord| {
+            let accepted = record.accepted_at_ms.map(moment::date_and_time).unwrap_or_default();
+            [record.change.to_string(), accepted, took(record), record.asked.clone().unwrap_or_default()]
+        };
+        let rows: Vec<_> = records.iter().map(row).collect();
+        screen::print(&table(["CHANGE", "ACCEPTED (UTC)", "TOOK", "ASKED"], &rows))?;
+    }
+    Ok(Ending::Done)
+}
+
+pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
+    let operator = Operator::new(&arguments.operator)?;
+    let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", arguments.change))?;
+    if arguments.operator.json {
+        screen::print_document(&record)?;
+        return Ok(Ending::Done);
+    }
+    let asked = record.asked.as_deref().map(|asked| format!(": {asked}")).unwrap_or_default();
+    let mut text = screen::bold(&format!("change {}{asked}\n", record.change));
+    let accepted = record.accepted_at_ms.map_or("too long ago".into(), moment::date_and_time);
+    text += &format!("accepted {accepted} UTC, took {}\n\n", took(&record));
+    record.events.iter().for_each(|event| text += &format!("{}\n", line(event)));
+    screen::print(&text)?;
+    Ok(Ending::Done)
+}
+
+fn took(record: &ChangeRecord) -> String {
+    match (record.accepted_at_ms, record.done_at_ms) {
+        (Some(accepted), Some(done)) => screen::lasting(Duration::from_millis(done.saturating_sub(accepted))),
+        (None, Some(_)) => "done".into(),
+        (_, None) => "not done".into(),
+    }
+}

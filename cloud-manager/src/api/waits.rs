@@ -1,0 +1,135 @@
+//! What waits, and for what: the question that an operator asks at three in the morning.
+
+use super::view::state;
+use protocol::{
+    ComponentState, Name, Need,
+    manager::{BindingEntry, Book, ComponentEntry, Health, Waiting},
+};
+use std::collections::BTreeMap;
+
+/// So many reasons of one sort are told; the others are counted.
+const REASONS_MAX: usize = 5;
+
+/// Says what changes wait for. Made once for many, because what is on its way out is not found by its name in the book.
+pub(super) struct Waits<'a> {
+    book: &'a Book,
+    leaving: BTreeMap<&'a Name, &'a ComponentEntry>,
+    leaving_vms: Vec<&'a Name>,
+}
+
+impl<'a> Waits<'a> {
+    pub(super) fn new(book: &'a Book) -> Self {
+        let leaving = book.components().filter(|it| it.is_leaving()).map(|it| (&it.name, it)).collect();
+        let mut leaving_vms: Vec<&Name> = book.vms().filter(|it| it.is_leaving()).map(|it| &it.name).collect();
+        leaving_vms.sort();
+        Self { book, leaving, leaving_vms }
+    }
+
+    /// One thing that a change waits for, with the reason behind it where the book knows one.
+    pub(super) fn in_words(&self, waiting: &Waiting) -> String {
+        let because = |entry: Option<&ComponentEntry>| {
+            let reasons = entry.map(|entry| of_component(self.book, entry)).unwrap_or_default();
+            if reasons.is_empty() { String::new() } else { format!(", which waits for {}", reasons.join(" and ")) }
+        };
+        match waiting {
+            Waiting::Vm(vm) if self.leaving_vms.binary_search(&vm).is_ok() => format!("the cloud to destroy vm {vm}"),
+            Waiting::Vm(vm) => format!("the cloud to make vm {vm}"),
+            // A component on its way out may share its name with the one that replaces it.
+            Waiting::Component(name) => match self.leaving.get(name) {
+                Some(entry) => format!("{name} to be gone{}", because(Some(entry))),
+                None => format!("{name} to restart{}", because(self.book.component(name))),
+            },
+            Waiting::Binding(wire) => format!("{wire} to be given back"),
+            Waiting::Answer(vm) => format!("vm {vm} to answer"),
+            Waiting::Started(name, true) => format!("{name} to start{}", because(self.book.component(name))),
+            Waiting::Started(name, false) => format!("{name} to stop{}", because(self.book.component(name))),
+        }
+    }
+
+    /// The component that is waited for, if one of its operations failed for good.
+    pub(super) fn stuck_on(&self, waiting: &Waiting) -> Option<String> {
+        let (Waiting::Component(name) | Waiting::Started(name, _)) = waiting else { return None };
+        let failed = |it: &ComponentEntry| matches!(state(it), Some(ComponentState::Failed(_)));
+        let entries = [self.leaving.get(name).copied(), self.book.component(name)];
+        entries.into_iter().flatten().any(failed).then(|| name.to_string())
+    }
+}
+
+/// What a component waits for, if it is not as expected.
+pub(super) fn of_component(book: &Book, entry: &ComponentEntry) -> Vec<String> {
+    let vm = book.vm_of(entry);
+    match (vm.health, state(entry)) {
+        (Health::Awaited, None) => return vec![format!("vm {} to be made", vm.name)],
+        (Health::Suspected(_), _) => return vec![format!("vm {} to be heard of again", vm.name)],
+        (Health::Dead, _) => return vec![],
+        (_, None) => return vec![format!("vm {} to take it up", vm.name)],
+        (_, Some(ComponentState::Failed(operation))) => {
+            return vec![format!("a person to retry or skip its failed {operation}")];
+        }
+        (_, Some(ComponentState::Starting)) => return vec!["its start to end".into()],
+        (_, Some(ComponentState::Stopping)) => return vec!["its stop to end".into()],
+        (_, Some(ComponentState::Started | ComponentState::Stopped)) => {}
+    }
+    match (state(entry) == Some(ComponentState::Started), entry.is_leaving()) {
+        // It may stop once every loan is home.
+        (true, leaving) if leaving || !entry.expected => loans_out(book, entry),
+        (true, _) => not_held(book, entry),
+        (false, true) => vec![format!("vm {} to purge it", vm.name)],
+        (false, false) => {
+            let missing = missing(book, entry);
+            let nothing = missing.is_empty() && entry.expected;
+            if nothing { vec!["its host, which prepares it or pauses before the next attempt".into()] } else { missing }
+        }
+    }
+}
+
+/// What a started component could use and does not yet.
+fn not_held(book: &Book, entry: &ComponentEntry) -> Vec<String> {
+    let awaited = |it: &&BindingEntry| !it.is_held() && !it.is_leaving() && book.provider_of(it).expected;
+    few(book.borrowed(entry).filter(awaited).map(|it| provider_in_words(book, it)))
+}
+
+/// A provider, how it is, and what it is needed for.
+fn provider_in_words(book: &Book, binding: &BindingEntry) -> String {
+    let provider = book.provider_of(binding);
+    let how = state(provider).map_or("awaited".to_string(), |state| state.to_string());
+    format!("{} ({how}) for {}", provider.name, book.wire(binding).import)
+}
+
+/// Who still holds what it lends.
+fn loans_out(book: &Book, entry: &ComponentEntry) -> Vec<String> {
+    let out = book.lent(entry).filter(|it| it.is_held() && !it.need().is_value()).map(|it| book.wire(it));
+    few(out.map(|wire| format!("{} to give back {wire}", wire.client)))
+}
+
+/// What its imports lack to let it start.
+pub(super) fn missing(book: &Book, entry: &ComponentEntry) -> Vec<String> {
+    let mut missing = Vec::new();
+    for (name, import) in entry.imports() {
+        let number = match import.need {
+            Need::Strong(number) | Need::Value(number) => usize::try_from(number).unwrap_or(usize::MAX),
+            Need::Weak(_) => continue,
+        };
+        let own: Vec<&BindingEntry> =
+            book.borrowed(entry).filter(|it| book.wire(it).import == *name && !it.is_leaving()).collect();
+        if own.iter().filter(|it| it.is_held()).count() >= number {
+            continue;
+        }
+        if own.len() < number {
+            missing.push(format!("{name} to be bound ({} of {number} are)", own.len()));
+        }
+        missing.extend(few(own.iter().filter(|it| !it.is_held()).map(|it| provider_in_words(book, it))));
+    }
+    missing
+}
+
+/// The first few of many, and how many more there are.
+fn few(reasons: impl Iterator<Item = String>) -> Vec<String> {
+    let mut reasons = reasons.fuse();
+    let mut few: Vec<String> = reasons.by_ref().take(REASONS_MAX).collect();
+    match reasons.count() {
+        0 => {}
+        more => few.push(format!("{more} more")),
+    }
+    few
+}
