@@ -3,9 +3,8 @@
 //! The machine itself is asked: a copy of it takes the request, and whatever it refuses is refused here. Of an accepted
 //! change the copy's book holds all that will be, once everything accepted so far is done: what is there and not leaving.
 //! Among those, a component will be started when every strong import has enough providers that will be started, and every
-//! value import enough that will be there. Strong imports form no cycle, so this is looked at until nothing changes.
+//! value import enough that will be there.
 
-use super::waits;
 use crate::document::{Difference, Prediction};
 use protocol::{
     Change, CloudManager, ComponentState, Name, Need, Refusal, Strategy, Wish,
@@ -22,7 +21,7 @@ pub(super) fn predict(mut copy: CloudManager, change: Change) -> Result<Predicti
         _ => None,
     });
     let restarted: BTreeSet<Name> = restarted.collect();
-    let needs: BTreeMap<(Name, Name), u32> = change
+    let needs: Needs = change
         .wishes
         .iter()
         .filter_map(|wish| match wish {
@@ -36,7 +35,7 @@ pub(super) fn predict(mut copy: CloudManager, change: Change) -> Result<Predicti
     }
     let book = copy.book();
     let started = end(book, &needs);
-    let may_stop = may_stop(book, strategy, &restarted);
+    let may_stop = may_stop(book, strategy, restarted, &started);
     let mut prediction = Prediction { may_stop, started: started.len(), ..Prediction::default() };
     let staying: BTreeMap<&Name, &ComponentEntry> =
         book.components().filter(|it| !it.is_leaving()).map(|it| (&it.name, it)).collect();
@@ -55,7 +54,7 @@ pub(super) fn predict(mut copy: CloudManager, change: Change) -> Result<Predicti
             vm,
             now: in_words(now).into(),
             then: in_words(then.as_ref()).into(),
-            because: lacks.map(|entry| waits::missing(book, entry)).unwrap_or_default(),
+            because: lacks.map(|entry| lacking(book, entry, &started, &needs)).unwrap_or_default(),
         });
     }
     Ok(prediction)
@@ -79,58 +78,69 @@ fn is_started(entry: &ComponentEntry) -> bool {
     entry.condition.is_some_and(|condition| condition.state == ComponentState::Started)
 }
 
+/// The numbers of providers that imports will need, where the change sets them.
+type Needs = BTreeMap<(Name, Name), u32>;
+
 /// The components that will be started in the end.
-fn end(book: &Book, needs: &BTreeMap<(Name, Name), u32>) -> BTreeSet<Name> {
-    let staying: Vec<&ComponentEntry> = book.components().filter(|it| !it.is_leaving()).collect();
-    let mut started = BTreeSet::new();
-    loop {
-        let before = started.len();
-        for entry in &staying {
-            let enough = entry.imports().iter().all(|(name, import)| {
-                let number = needs.get(&(entry.name.clone(), name.clone())).copied().unwrap_or(import.wanted());
-                let own = book.borrowed(entry).filter(|it| !it.is_leaving() && book.wire(it).import == *name);
-                let ready = match import.need {
-                    Need::Weak(_) => return true,
-                    Need::Value(_) => own.filter(|it| !book.provider_of(it).is_leaving()).count(),
-                    Need::Strong(_) => own.filter(|it| started.contains(&book.provider_of(it).name)).count(),
-                };
-                ready >= usize::try_from(number).unwrap_or(usize::MAX)
-            });
-            if enough {
-                started.insert(entry.name.clone());
-            }
+fn end(book: &Book, needs: &Needs) -> BTreeSet<Name> {
+    spread(book, BTreeSet::new(), |entry, started| lacking(book, entry, started, needs).is_empty())
+}
+
+/// What a component will lack to be started, if these are.
+fn lacking(book: &Book, entry: &ComponentEntry, started: &BTreeSet<Name>, needs: &Needs) -> Vec<String> {
+    let mut lacking = Vec::new();
+    for (name, import) in entry.imports().iter().filter(|(_, import)| !matches!(import.need, Need::Weak(_))) {
+        let number = needs.get(&(entry.name.clone(), name.clone())).copied().unwrap_or(import.wanted());
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let own = book.borrowed(entry).filter(|it| !it.is_leaving() && book.wire(it).import == *name);
+        let providers: Vec<&Name> = own.map(|it| &book.provider_of(it).name).collect();
+        let absent: Vec<&&Name> =
+            providers.iter().filter(|it| !import.need.is_value() && !started.contains(**it)).collect();
+        if providers.len() - absent.len() >= number {
+            continue;
         }
-        if started.len() == before {
-            return started;
+        if providers.len() < number {
+            lacking.push(format!("{name} to be bound ({} of {number} are)", providers.len()));
         }
+        lacking.extend(absent.iter().map(|provider| format!("{provider} to be started, for {name}")));
     }
+    lacking
 }
 
 /// The components that run now, stay, and may stop on the way: those that restart, and those that may for a while have too
 /// few providers that stay up. Made before broken, what is new counts too, because it is up before anything goes.
-fn may_stop(book: &Book, strategy: Strategy, restarted: &BTreeSet<Name>) -> Vec<String> {
-    let mut stopping: BTreeSet<Name> = restarted.clone();
-    loop {
-        let before = stopping.len();
-        for entry in book.components().filter(|it| !it.is_leaving() && is_started(it)) {
-            let is_steady = |it: &&BindingEntry| {
-                let provider = book.provider_of(it);
-                let goes = provider.is_leaving() || (!it.need().is_value() && stopping.contains(&provider.name));
-                !it.is_leaving() && !goes && (it.is_held() || strategy == Strategy::UpThenDown)
-            };
-            let too_few = entry.imports().iter().any(|(name, import)| {
+fn may_stop(book: &Book, strategy: Strategy, restarted: BTreeSet<Name>, started: &BTreeSet<Name>) -> Vec<String> {
+    let stopping = spread(book, restarted, |entry, stopping| {
+        let is_steady = |it: &&BindingEntry| {
+            let provider = book.provider_of(it);
+            let goes = provider.is_leaving() || (!it.need().is_value() && stopping.contains(&provider.name));
+            let comes_first = strategy == Strategy::UpThenDown && started.contains(&provider.name);
+            !it.is_leaving() && !goes && (it.is_held() || comes_first)
+        };
+        is_started(entry)
+            && entry.imports().iter().any(|(name, import)| {
                 let steady = book.borrowed(entry).filter(|it| book.wire(it).import == *name).filter(is_steady).count();
                 let weak = matches!(import.need, Need::Weak(_));
                 !weak && steady < usize::try_from(import.need.number()).unwrap_or(usize::MAX)
-            });
-            if too_few {
-                stopping.insert(entry.name.clone());
-            }
-        }
-        if stopping.len() == before {
-            break;
-        }
-    }
+            })
+    });
     let stays = |name: &&Name| book.component(name).is_some_and(is_started);
     stopping.iter().filter(stays).map(Name::to_string).collect()
+}
+
+/// The smallest set of components that has these in it, and every staying one that belongs to it because of what it
+/// borrows from others in it. Whoever joins makes its clients be looked at again.
+fn spread(
+    book: &Book,
+    mut set: BTreeSet<Name>,
+    belongs: impl Fn(&ComponentEntry, &BTreeSet<Name>) -> bool,
+) -> BTreeSet<Name> {
+    let mut open: Vec<&ComponentEntry> = book.components().filter(|it| !it.is_leaving()).collect();
+    while let Some(entry) = open.pop() {
+        if !set.contains(&entry.name) && belongs(entry, &set) {
+            set.insert(entry.name.clone());
+            open.extend(book.lent(entry).filter_map(|it| book.component(&book.wire(it).client)));
+        }
+    }
+    set
 }

@@ -103,7 +103,7 @@ fn loans_out(book: &Book, entry: &ComponentEntry) -> Vec<String> {
 }
 
 /// What its imports lack to let it start.
-pub(super) fn missing(book: &Book, entry: &ComponentEntry) -> Vec<String> {
+fn missing(book: &Book, entry: &ComponentEntry) -> Vec<String> {
     let mut missing = Vec::new();
     for (name, import) in entry.imports() {
         let number = match import.need {

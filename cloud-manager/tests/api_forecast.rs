@@ -1,0 +1,122 @@
+//! What a dry run predicts is what comes: random changes are first predicted, then made, and the two are compared.
+
+mod stand;
+
+use cloud_manager::{
+    client::Client,
+    document::{Accepted, ChangeRecord, Component, Prediction},
+};
+use serde_json::{Value, json};
+use stand::Stand;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A small generator of our own, so that a seed means the same next year.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, number: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % number
+    }
+
+    fn one_of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        let number = u64::try_from(choices.len()).expect("there are few");
+        &choices[usize::try_from(self.below(number)).expect("there are few")]
+    }
+
+    /// A change to a system of a few components; some make no sense, and are refused.
+    fn change(&mut self, there: &BTreeMap<String, bool>) -> Value {
+        let all: Vec<String> = (0..6).map(|number| format!("c{number}")).collect();
+        let mut wishes = Vec::new();
+        for _ in 0..=self.below(3) {
+            let (name, other) = (self.one_of(&all).clone(), self.one_of(&all).clone());
+            wishes.push(match (there.contains_key(&name), self.below(5)) {
+                (false, 0 | 1) => {
+                    let import = json!({ "export": "x", *self.one_of(&["strong", "strong", "weak", "value"]): 1 });
+                    json!({ "add-component": { "name": name, "vm": self.one_of(&["v0", "v1"]),
+                        "imports": { "need": import }, "exports": { "x": {} } } })
+                }
+                (false, _) => json!({ "add-component": { "name": name, "vm": "v0", "exports": { "x": {} } } }),
+                (true, 0) => json!({ "remove-component": name }),
+                (true, 1) => json!({ "restart-component": name }),
+                (true, 2) => json!({ "unbind": format!("{name}.need → {other}.x") }),
+                (true, _) => json!({ "bind": format!("{name}.need → {other}.x") }),
+            });
+        }
+        let strategy = self.one_of(&["together", "up-then-down", "down-then-up"]);
+        json!({ "strategy": strategy, "incomplete": true, "wishes": wishes })
+    }
+}
+
+async fn states(client: &Client) -> BTreeMap<String, bool> {
+    let components: Vec<Component> = client.get("/v1/components").await.expect("there is a list");
+    components.into_iter().map(|it| (it.name, it.state == "started")).collect()
+}
+
+#[tokio::test]
+async fn the_end_is_the_predicted_one_and_nobody_stops_who_was_not_named() {
+    let stand = Stand::new("forecast");
+    let client = stand.client();
+    let vms = json!({ "wishes": [{ "add-vm": { "name": "v0" } }, { "add-vm": { "name": "v1" } }] });
+    let _: Accepted = client.post("/v1/changes", &vms).await.unwrap();
+    let (mut made, mut different, mut stopped_any) = (0, 0, 0);
+    for seed in 0..300 {
+        let before = states(&client).await;
+        let change = Chance(seed).change(&before);
+        // Some changes make no sense; those are refused either way, and nothing is to be learnt from them.
+        let Ok(predicted) = client.post::<Prediction>("/v1/changes?dry-run=true", &change).await else { continue };
+        let accepted: Accepted = client.post("/v1/changes", &change).await.unwrap();
+        let after = states(&client).await;
+        let record: ChangeRecord = client.get(&format!("/v1/changes/{}", accepted.change)).await.unwrap();
+        assert!(record.done_at_ms.is_some(), "seed {seed}: {change:#}");
+        assert_eq!(after.values().filter(|started| **started).count(), predicted.started, "seed {seed}: {change:#}");
+        assert_eq!(after.len(), predicted.started + predicted.not_started, "seed {seed}: {change:#}");
+        for difference in &predicted.differences {
+            let now = after.get(&difference.component);
+            let fits = match difference.then.as_str() {
+                "absent" => now.is_none(),
+                then => now == Some(&(then == "started")),
+            };
+            assert!(fits, "seed {seed}: {difference:?}: {change:#}");
+        }
+        // Whoever stopped was said to, or leaves.
+        let stopped = record.events.iter().filter(|event| event.state.as_deref() == Some("stopping"));
+        let stopped: BTreeSet<&String> = stopped.filter_map(|event| event.component.as_ref()).collect();
+        let removed = |name: &&String| {
+            change["wishes"]
+                .as_array()
+                .is_some_and(|wishes| wishes.iter().any(|wish| wish["remove-component"] == name.as_str()))
+        };
+        for name in stopped.iter().filter(|name| before.get(**name) == Some(&true) && !removed(name)) {
+            assert!(predicted.may_stop.contains(name), "seed {seed}: {name} stopped: {predicted:?}: {change:#}");
+            stopped_any += 1;
+        }
+        made += 1;
+        different += usize::from(!predicted.differences.is_empty());
+    }
+    // Enough has happened for this to mean something.
+    assert!(made > 60 && different > 40 && stopped_any > 20, "{made}, {different}, {stopped_any}");
+}
+
+#[tokio::test]
+async fn a_provider_that_never_starts_keeps_nobody_up() {
+    let stand = Stand::new("idle-provider");
+    let client = stand.client();
+    let add = |name: &str, needs: bool| {
+        let imports = if needs { json!({ "need": { "export": "x" } }) } else { json!({}) };
+        json!({ "add-component": { "name": name, "vm": "v", "imports": imports, "exports": { "x": {} } } })
+    };
+    let wishes = json!({ "incomplete": true, "wishes": [
+        { "add-vm": { "name": "v" } }, add("base", false), add("middle", true), add("idle", true), add("top", true),
+        { "bind": "middle.need → base.x" }, { "bind": "top.need → middle.x" }, { "bind": "top.need → idle.x" },
+    ] });
+    let _: Accepted = client.post("/v1/changes", &wishes).await.unwrap();
+    let remove = json!({ "strategy": "up-then-down", "incomplete": true, "wishes": [{ "remove-component": "base" }] });
+    let predicted: Prediction = client.post("/v1/changes?dry-run=true", &remove).await.unwrap();
+    assert_eq!(predicted.may_stop, ["middle", "top"]);
+    let top = predicted.differences.iter().find(|it| it.component == "top").unwrap();
+    assert_eq!(top.because, ["middle to be started, for need", "idle to be started, for need"]);
+}
