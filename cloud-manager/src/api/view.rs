@@ -63,7 +63,10 @@ pub(super) fn vms(book: &Book) -> Vec<Vm> {
         *all += 1;
         *started += usize::from(state(component) == Some(ComponentState::Started));
     }
+    // A lost VM is shown until another takes its name.
+    let is_shown = |vm: &&VmEntry| vm.health != Health::Dead || book.vm(&vm.name).is_some_and(|it| it.id == vm.id);
     book.vms()
+        .filter(is_shown)
         .map(|vm| {
             let (components, started) = living.get(&(&vm.name, vm.id)).copied().unwrap_or_default();
             Vm {
