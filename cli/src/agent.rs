@@ -74,10 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         };
         println!("vm         {} ({})", running.identity.certified().name, running.identity.certified().peer);
         tokio::select! {
-            halted = running.halted() => match halted {
-                Some(error) => Err(error.into()),
-                None => Ok(Ending::Done),
-            },
+            halted = running.halted() => Err(halted.into()),
             () = service::asked_to_stop() => {
                 // Whoever does not take its leave in time is left alone: the journal has everything.
                 let _ = tokio::time::timeout(Duration::from_secs(5), running.close()).await;

@@ -99,8 +99,21 @@ fn verdict(pasts: &[Past], audit: &Audit) -> String {
     text
 }
 
+/// Draws one change from the journals in these directories.
+pub(crate) fn draw_change(given: &[PathBuf], drawing: Drawing, change: ChangeId) -> Result<Ending, Failure> {
+    let directories = past::directories(given);
+    if directories.is_empty() {
+        return Err(Failure::Usage(
+            "a chart is drawn from journals, and the manager is elsewhere (name them with --journals DIR)".into(),
+        ));
+    }
+    let pasts: Vec<Past> = directories.iter().map(|directory| past::read(directory)).collect::<Result<_, _>>()?;
+    draw(&audit::audit(&pasts), drawing, Some(change))?;
+    Ok(Ending::Done)
+}
+
 /// Draws the run, or one change of it.
-pub(crate) fn draw(audit: &Audit, drawing: Drawing, change: Option<ChangeId>) -> Result<(), Failure> {
+fn draw(audit: &Audit, drawing: Drawing, change: Option<ChangeId>) -> Result<(), Failure> {
     let events: Vec<Event> = audit.events.iter().map(|(_, event)| event.clone()).collect();
     let mut world = World::new([].into(), model_check::Faults::default());
     let Some(change) = change else { return screen::print(&screen::draw(drawing, &world, &events)) };

@@ -1,17 +1,18 @@
 //! `holdfast history` and `holdfast show`: what was asked for, and what came of it.
 
 use crate::{
-    Ending,
+    Ending, audit,
     failure::Failure,
     moment,
     operator::{Operator, OperatorOptions},
     progress_of_change::line,
-    screen,
+    screen::{self, Drawing},
     table::table,
 };
 use clap::Args;
 use cloud_manager::document::ChangeRecord;
-use std::time::Duration;
+use protocol::ChangeId;
+use std::{path::PathBuf, time::Duration};
 
 /// List past changes, the newest first
 #[derive(Args)]
@@ -26,10 +27,16 @@ pub(crate) struct HistoryArguments {
 
 /// Show one change: its phases, and what happened while it ran
 #[derive(Args)]
-#[command(after_help = "Example: holdfast show 1")]
+#[command(after_help = "Example: holdfast show 1 --chart text")]
 pub(crate) struct ShowArguments {
     /// The number of the change
     change: u64,
+    /// Draw who said what to whom, from the journals: text, mermaid or svg
+    #[arg(long, value_name = "HOW", hide_possible_values = true, conflicts_with = "json")]
+    chart: Option<Drawing>,
+    /// Data directories whose journals to draw from [default: the manager's and those of its VMs on this machine]
+    #[arg(long, value_name = "DIR", requires = "chart")]
+    journals: Vec<PathBuf>,
     #[command(flatten)]
     operator: OperatorOptions,
 }
@@ -52,6 +59,11 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<Ending, Failure> {
 
 pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.operator)?;
+    if let Some(drawing) = arguments.chart {
+        let here = operator.data.iter().filter(|_| arguments.journals.is_empty());
+        let given: Vec<PathBuf> = arguments.journals.iter().chain(here).cloned().collect();
+        return audit::draw_change(&given, drawing, ChangeId(arguments.change));
+    }
     let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", arguments.change))?;
     if arguments.operator.json {
         screen::print_document(&record)?;

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::service;
 use clap::{Args, Subcommand};
 use cloud_manager::program::{self, Settings};
+use runtime::identity::CERTIFICATE_LIFETIME_S;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,6 +41,9 @@ struct RunArguments {
     /// Declare a VM lost that was silent for so many seconds (default: only a person declares it)
     #[arg(long, value_name = "SECONDS")]
     lost_after: Option<u64>,
+    /// How long an agent's certificate is good; it is renewed when two thirds of that are over
+    #[arg(long, value_name = "SECONDS", default_value_t = CERTIFICATE_LIFETIME_S)]
+    certificate_lifetime: u64,
     /// Also put the access file where the other commands look for it
     #[arg(long)]
     publish: bool,
@@ -55,6 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             listen: arguments.listen,
             api: arguments.api,
             program,
+            certificate_lifetime_s: arguments.certificate_lifetime,
             suspicion_ms_max: arguments.lost_after.map(|seconds| seconds.saturating_mul(1000)),
         };
         let mut running = program::start(settings).await?;
@@ -66,10 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         println!("operators  {}", running.access.url);
         println!("access     {}", running.access_file.display());
         tokio::select! {
-            halted = running.halted() => match halted {
-                Some(error) => Err(error.into()),
-                None => Ok(Ending::Done),
-            },
+            halted = running.halted() => Err(halted.into()),
             () = service::asked_to_stop() => {
                 // Whoever does not take its leave in time is left alone: the journal has everything.
                 let _ = tokio::time::timeout(Duration::from_secs(5), running.close()).await;

@@ -28,6 +28,8 @@ pub(crate) struct OperatorOptions {
 
 /// A line to one manager.
 pub(crate) struct Operator {
+    /// The manager's data directory, if it is on this machine.
+    pub(crate) data: Option<PathBuf>,
     client: Client,
     runtime: Runtime,
 }
@@ -36,8 +38,9 @@ impl Operator {
     /// Reads the access file. Nothing is asked yet.
     pub(crate) fn new(options: &OperatorOptions) -> Result<Self, Failure> {
         let path = options.access.clone().map_or_else(Access::usual_place, Ok)?;
-        let client = Client::new(&Access::read(&path)?)?;
-        Ok(Self { client, runtime: Builder::new_current_thread().enable_all().build()? })
+        let access = Access::read(&path)?;
+        let client = Client::new(&access)?;
+        Ok(Self { data: access.data, client, runtime: Builder::new_current_thread().enable_all().build()? })
     }
 
     /// Asks for a document.

@@ -6,7 +6,7 @@
 mod site;
 
 use cloud_manager::client::ClientError;
-use cloud_manager::document::{EventDocument, JoinToken, NewJoinToken, Problems};
+use cloud_manager::document::{EventDocument, Problems};
 use serde_json::{Value, json};
 use site::{Site, bind, client, order, provider, vm};
 
@@ -208,10 +208,9 @@ async fn a_failed_operation_is_shown_and_tried_again_when_a_person_says_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_joins_once_with_its_token_and_comes_back_without() {
     let mut site = Site::open("join");
-    let invite = NewJoinToken { vm: Some("edge".into()), ..NewJoinToken::default() };
-    let token: JoinToken = site.client.post("/v1/join-tokens", &invite).await.unwrap();
-    assert_eq!(site.start_agent("stranger", Some(&token.text)), "", "the token is for another name");
-    assert_eq!(site.start_agent("edge", Some(&token.text)), "vm         edge (vm-1)");
+    let token = site.invite("edge").await;
+    assert_eq!(site.start_agent("stranger", Some(&token)), "", "the token is for another name");
+    assert_eq!(site.start_agent("edge", Some(&token)), "vm         edge (vm-1)");
     site.events_until(0, |event| event.what == "vm-made").await;
     site.make(&json!({ "wishes": [provider("database", "edge", "database")] })).await;
 
@@ -221,11 +220,111 @@ async fn an_agent_joins_once_with_its_token_and_comes_back_without() {
     site.make(&json!({ "wishes": [{ "restart-component": "database" }] })).await;
     // Another machine with the same token is turned away, and so is one that has none.
     std::fs::create_dir_all(site.place.join("twin")).unwrap();
-    assert_eq!(site.start_agent("twin", Some(&token.text)), "");
+    assert_eq!(site.start_agent("twin", Some(&token)), "");
     assert_eq!(site.start_agent("nobody", None), "");
     let edge = site.place.join("edge");
     assert_eq!(site.audit(&[&edge])["at_rest"], json!(true));
     site.make(&json!({ "wishes": [{ "remove-vm": "edge" }] })).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_the_manager_has_forgotten_ends_its_components_and_itself() {
+    let mut site = Site::open("forgotten");
+    let token = site.invite("edge").await;
+    site.start_agent("edge", Some(&token));
+    site.events_until(0, |event| event.what == "vm-made").await;
+    site.make(&json!({ "wishes": [provider("database", "edge", "database")] })).await;
+    let accepted = site.client.post("/v1/vms/edge/lost", &json!({})).await.unwrap();
+    site.until_done(&accepted).await;
+    assert_eq!(site.last_agent_ended().await, Some(1));
+    assert!(site::processes_of(&site.place.join("edge"), None).is_empty());
+    // Its certificate is worth nothing any more.
+    site.start_agent("edge", None);
+    assert_eq!(site.last_agent_ended().await, Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn certificates_are_renewed_while_everybody_works() {
+    let site = Site::open_with("renewal", &["--certificate-lifetime", "6"]);
+    site.make(&json!({ "wishes": [vm("data"), vm("web")] })).await;
+    let certificate = |vm: u64| std::fs::read(site.vm(vm).join("identity/certificate.der")).unwrap();
+    let first = [certificate(1), certificate(2)];
+    while (1..).zip(&first).any(|(vm, first)| certificate(vm) == *first) {
+        tokio::task::yield_now().await;
+    }
+    // The first ones are over before long; a link made after that shows the new ones.
+    site.kill_agent(1).await;
+    site.make(&json!({ "wishes": [
+        provider("database", "data", "database"), client("app", "web", "database", None),
+        bind("app.database → database.database"),
+    ]}))
+    .await;
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_halts_an_agent_in_good_order_and_more_room_brings_it_back() {
+    let mut site = Site::open("full-disk");
+    let disk = site.place.join("edge");
+    std::fs::create_dir_all(&disk).unwrap();
+    let Some(disk) = Disk::mount(&disk) else {
+        eprintln!("left out: only root can make a small disk");
+        return;
+    };
+    let token = site.invite("edge").await;
+    site.start_agent("edge", Some(&token));
+    let told = site.events_until(0, |event| event.what == "vm-made").await;
+    site.make(&json!({ "wishes": [provider("database", "edge", "database")] })).await;
+    let running = site::processes_of(&disk.0.join("components"), None);
+    disk.fill();
+    // The journal has set some room aside; what is asked beyond it cannot be written down, and so it is not done.
+    let large = |number: u32| {
+        let mut large = provider(&format!("large{number}"), "edge", "large");
+        large["add-component"]["recipe"]["parameters"] = json!({ "ballast": "x".repeat(200_000) });
+        large
+    };
+    site.post(&json!({ "wishes": (0..12).map(large).collect::<Vec<_>>() })).await;
+    assert_eq!(site.last_agent_ended().await, Some(1), "{told:?}");
+    assert_eq!(site::processes_of(&disk.0.join("components"), None), running, "components are left in peace");
+    disk.make_room();
+    site.start_agent("edge", None);
+    site.make(&json!({ "wishes": [{ "restart-component": "database" }] })).await;
+    assert_eq!(site.audit(&[&disk.0])["good"], json!(true));
+    site.make(&json!({ "wishes": [{ "remove-vm": "edge" }] })).await;
+}
+
+/// A disk of a few megabytes, in memory.
+struct Disk(std::path::PathBuf);
+
+impl Disk {
+    fn mount(place: &std::path::Path) -> Option<Self> {
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=4m,mode=0700", "holdfast-test"]).arg(place);
+        mount.stderr(std::process::Stdio::null()).status().ok()?.success().then(|| Self(place.to_owned()))
+    }
+
+    fn fill(&self) {
+        use std::io::Write;
+        let mut file = std::fs::File::create(self.0.join("filler")).unwrap();
+        while file.write_all(&[1; 4096]).is_ok() {}
+    }
+
+    fn make_room(&self) {
+        std::fs::remove_file(self.0.join("filler")).unwrap();
+        let size = ["-o", "remount,size=64m"];
+        assert!(std::process::Command::new("mount").args(size).arg(&self.0).status().unwrap().success());
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        for pid in site::processes_of(&self.0, None) {
+            let _ = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
+        }
+        // Lazily: what was just killed may hold it for a moment.
+        let _ = std::process::Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

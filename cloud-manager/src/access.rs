@@ -19,6 +19,9 @@ pub struct Access {
     pub certificate: String,
     /// The token to show.
     pub token: String,
+    /// The manager's data directory, for whoever is on the same machine and may read its journals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<PathBuf>,
 }
 
 /// Why an access file could not be read or written.

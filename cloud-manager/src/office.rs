@@ -13,7 +13,7 @@ use protocol::manager::{Alarm, CloudOutcome, CloudTask, Health, News, Request};
 use protocol::{Change, Name, VmId, Wish};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::engine::{Message, Moment, Output, Reply, Surroundings};
-use runtime::identity::{self, Application, Authority, CERTIFICATE_LIFETIME_S, Grant, JoinRefusal};
+use runtime::identity::{self, Application, Authority, Grant, JoinRefusal};
 use runtime::link;
 use runtime::{Error, PeerId, Timestamp, VmName};
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,6 +121,8 @@ pub(crate) struct Fittings {
     pub(crate) authority: Authority,
     /// Where the manager's own certificate is kept.
     pub(crate) identity_directory: PathBuf,
+    /// How often that is renewed.
+    pub(crate) renew_every: Duration,
     /// The cloud on this machine.
     pub(crate) local: LocalCloud,
     /// Rung with the number of each new event.
@@ -150,8 +152,8 @@ impl Actor for Office {
     type Arguments = Fittings;
 
     async fn pre_start(&self, myself: ActorRef<Errand>, fittings: Fittings) -> Result<Desks, ActorProcessingErr> {
-        let Fittings { authority, identity_directory, local, newest } = fittings;
-        myself.send_interval(Duration::from_secs(CERTIFICATE_LIFETIME_S * 2 / 3), || Errand::RenewOwn);
+        let Fittings { authority, identity_directory, renew_every, local, newest } = fittings;
+        myself.send_interval(renew_every, || Errand::RenewOwn);
         Ok(Desks {
             authority,
             identity_directory,
@@ -173,7 +175,10 @@ impl Actor for Office {
     ) -> Result<(), ActorProcessingErr> {
         match errand {
             Errand::Begin(beginning) => desks.begin(&myself, *beginning),
-            Errand::CarryOut(effect) => desks.carry_out(&myself, effect)?,
+            Errand::CarryOut(effect) => {
+                let done = desks.carry_out(&myself, effect);
+                done.inspect_err(|error| tracing::error!(%error, "a VM cannot be revoked"))?;
+            }
             Errand::Connection(event) => desks.notice(&myself, event),
             Errand::Call(call) => desks.answer(&myself, call),
             Errand::Application(Application { wish, answer }) => {

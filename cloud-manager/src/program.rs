@@ -11,13 +11,14 @@ use crate::office::{Errand, Fittings, Hatch, Office};
 use ractor::{Actor, ActorRef};
 use runtime::data_directory::replace_file;
 use runtime::engine::{self, Kept, Moment, Opening};
-use runtime::identity::{Authority, CERTIFICATE_LIFETIME_S};
+use runtime::identity::Authority;
 use runtime::{DataDirectory, Error, Timestamp, link};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -47,11 +48,13 @@ pub struct Settings {
     pub api: SocketAddr,
     /// The program whose `agent run` is an agent, for VMs on this machine.
     pub program: PathBuf,
+    /// How long certificates are good.
+    pub certificate_lifetime_s: u64,
     /// A VM that is silent for so long is declared lost; never by itself if absent.
     pub suspicion_ms_max: Option<u64>,
 }
 
-/// Why a manager cannot begin.
+/// Why a manager cannot begin, or cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ManagerError {
     /// Something in the hallway.
@@ -69,8 +72,8 @@ pub enum ManagerError {
     /// The API's socket cannot be opened; most often the port is taken.
     #[error("{0}: cannot listen for operators")]
     Listen(SocketAddr, #[source] std::io::Error),
-    /// The office could not be opened; not on a good day.
-    #[error("the office cannot be opened: {0}")]
+    /// The office could not be opened, or failed; not on a good day.
+    #[error("the office failed: {0}")]
     Office(String),
 }
 
@@ -78,6 +81,7 @@ pub enum ManagerError {
 pub struct Running {
     kept: Kept<Manager>,
     office: ActorRef<Errand>,
+    office_ended: JoinHandle<()>,
     api: JoinHandle<()>,
     halt_api: oneshot::Sender<()>,
     /// Where agents find it.
@@ -90,8 +94,12 @@ pub struct Running {
 
 impl Running {
     /// Waits until the manager can go on no more, and says why.
-    pub async fn halted(&mut self) -> Option<Error> {
-        self.kept.halted().await
+    pub async fn halted(&mut self) -> ManagerError {
+        tokio::select! {
+            _ = &mut self.office_ended => ManagerError::Office("what it was doing is in the log".into()),
+            _ = &mut self.api => ManagerError::Office("the operators' API has ended".into()),
+            Some(error) = self.kept.halted() => error.into(),
+        }
     }
 
     /// Answers nobody any more, makes everything durable, and says farewell to all agents.
@@ -109,16 +117,17 @@ pub async fn start(settings: Settings) -> Result<Running, ManagerError> {
     let data = Arc::new(DataDirectory::open(&settings.data)?);
     let mut ports = Ports::read(&data.path().join(PORTS));
     let now = Timestamp::now();
-    let authority = Authority::create_or_load(&data.room(AUTHORITY)?, CERTIFICATE_LIFETIME_S, now)?;
+    let authority = Authority::create_or_load(&data.room(AUTHORITY)?, settings.certificate_lifetime_s, now)?;
     let identity_directory = data.room(IDENTITY)?;
     let identity = Arc::new(authority.manager_identity(&identity_directory, now)?);
     let signer = authority.signer();
 
     let local = LocalCloud::new(data.room(LOCAL)?, settings.program);
     let (newest, news) = watch::channel(0);
-    let fittings = Fittings { authority, identity_directory, local, newest };
+    let renew_every = Duration::from_secs(settings.certificate_lifetime_s * 2 / 3).max(Duration::from_secs(1));
+    let fittings = Fittings { authority, identity_directory, renew_every, local, newest };
     let office = Actor::spawn(None, Office, fittings).await;
-    let (office, _) = office.map_err(|error| ManagerError::Office(error.to_string()))?;
+    let (office, office_ended) = office.map_err(|error| ManagerError::Office(error.to_string()))?;
     let (applications, applicants) = mpsc::channel(APPLICANTS_MAX);
     let (opened, address) = oneshot::channel();
     let opening = Opening {
@@ -150,7 +159,7 @@ pub async fn start(settings: Settings) -> Result<Running, ManagerError> {
     let api = Api::new(Desk::new(calls, news), Arc::new(tokens), api::Settings::default());
     let (halt_api, halted) = oneshot::channel::<()>();
     let api = tokio::spawn(api::serve(listener, certificate.server()?, api, async move { drop(halted.await) }));
-    Ok(Running { kept, office, api, halt_api, address, access, access_file })
+    Ok(Running { kept, office, office_ended, api, halt_api, address, access, access_file })
 }
 
 /// The way in for the operator on this machine: one admin token, made at the first start and kept in the access file.
@@ -165,7 +174,8 @@ fn admit_operator(data: &Path, address: SocketAddr) -> Result<(Access, Tokens, C
         Some(token) => token,
         None => tokens.create("made at the first start", Role::Admin, Moment::now().0)?.0,
     };
-    let access = Access { url: format!("https://{host}"), certificate: certificate.pem().to_owned(), token };
+    let data = Some(fs::canonicalize(data).unwrap_or_else(|_| data.to_owned()));
+    let access = Access { url: format!("https://{host}"), certificate: certificate.pem().to_owned(), token, data };
     Ok((access, tokens, certificate))
 }
 

@@ -217,7 +217,7 @@ async fn a_revoked_peer_is_cut_off_and_turned_away() {
     // Cut off first, then turned away each time it dials.
     for _ in 0..3 {
         let refused = b.next_where(|event| matches!(event, Event::Refused { .. })).await;
-        assert_eq!(refused, Event::Refused { peer: A, refusal: Refusal::ByPeer("revoked".to_owned()) });
+        assert_eq!(refused, Event::Refused { peer: A, refusal: Refusal::Revoked });
     }
     let nothing_of_b = |event: Event| !matches!(event, Event::Up { peer: B, .. } | Event::Received { peer: B, .. });
     while let Ok(event) = a.events.try_recv() {

@@ -4,7 +4,7 @@
 use crate::host;
 use crate::machine::Agent;
 use crate::presence::Presence;
-use crate::workshop::{Hatch, Workshop};
+use crate::workshop::{Errand, Hatch, Workshop};
 use ractor::{Actor, ActorRef};
 use runtime::engine::{self, Caller, Kept, Message, Opening};
 use runtime::identity::{self, Identity, JoinToken};
@@ -13,9 +13,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 /// The pause before another attempt to reach a manager that cannot be reached.
 const AGAIN: Duration = Duration::from_millis(500);
+/// A certificate is never renewed more often than this, however short its life.
+const RENEW_PAUSE: Duration = Duration::from_secs(1);
 /// The pause before another attempt to renew a certificate.
 const RENEW_AGAIN: Duration = Duration::from_secs(30);
 /// Inside the data directory: the certificate and its key.
@@ -38,7 +42,7 @@ pub struct Settings {
     pub advertised: Option<SocketAddr>,
 }
 
-/// Why an agent cannot begin.
+/// Why an agent cannot begin, or cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// It has not joined, and has nothing to join with.
@@ -50,23 +54,35 @@ pub enum AgentError {
     /// It cannot write down which process it is.
     #[error("the data directory cannot be written to")]
     Announce(#[source] std::io::Error),
-    /// The workshop could not be opened; not on a good day.
-    #[error("the workshop cannot be opened: {0}")]
+    /// The workshop could not be opened, or failed; not on a good day.
+    #[error("the workshop failed: {0}")]
     Workshop(String),
+    /// The manager has declared this VM lost, or destroyed it.
+    #[error(
+        "the manager has forgotten this VM, and its components were ended (join anew with an empty data directory)"
+    )]
+    Dismissed,
 }
 
 /// An agent at work.
 pub struct Running {
     kept: Kept<Agent>,
-    workshop: ActorRef<crate::workshop::Errand>,
+    workshop: ActorRef<Errand>,
+    workshop_ended: JoinHandle<()>,
+    dismissed: oneshot::Receiver<()>,
     /// Its VM's number and name.
     pub identity: Arc<Identity>,
 }
 
 impl Running {
     /// Waits until the agent can go on no more, and says why.
-    pub async fn halted(&mut self) -> Option<Error> {
-        self.kept.halted().await
+    pub async fn halted(&mut self) -> AgentError {
+        tokio::select! {
+            biased;
+            Ok(()) = &mut self.dismissed => AgentError::Dismissed,
+            _ = &mut self.workshop_ended => AgentError::Workshop("what it was doing is in the log".into()),
+            Some(error) = self.kept.halted() => error.into(),
+        }
     }
 
     /// Says farewell to everyone. Components go on running.
@@ -91,8 +107,9 @@ pub async fn start(settings: Settings) -> Result<Running, AgentError> {
 
     let reachable = settings.advertised.unwrap_or(settings.listen).ip();
     let host = host::Settings::new(data.room(COMPONENTS)?, reachable);
-    let workshop = Actor::spawn(None, Workshop, host).await;
-    let (workshop, _) = workshop.map_err(|error| AgentError::Workshop(error.to_string()))?;
+    let (dismiss, dismissed) = oneshot::channel();
+    let workshop = Actor::spawn(None, Workshop, (host, dismiss)).await;
+    let (workshop, workshop_ended) = workshop.map_err(|error| AgentError::Workshop(error.to_string()))?;
     let opening = Opening {
         incarnation: data.incarnation()?,
         data,
@@ -106,7 +123,7 @@ pub async fn start(settings: Settings) -> Result<Running, AgentError> {
     };
     let kept = engine::keep(opening).await?;
     tokio::spawn(stay_certified(Arc::clone(&identity), directory, settings.manager, kept.caller()));
-    Ok(Running { kept, workshop, identity })
+    Ok(Running { kept, workshop, workshop_ended, dismissed, identity })
 }
 
 /// Joins, and waits for a manager that cannot be reached yet.
@@ -131,7 +148,7 @@ async fn join(
 async fn stay_certified(mut identity: Arc<Identity>, directory: PathBuf, manager: SocketAddr, engine: Caller<Agent>) {
     loop {
         let due = identity.certified().renewal_due().0.saturating_sub(Timestamp::now().0);
-        tokio::time::sleep(Duration::from_secs(due)).await;
+        tokio::time::sleep(Duration::from_secs(due).max(RENEW_PAUSE)).await;
         match identity::renew(&identity, &directory, manager).await {
             Ok(renewed) => {
                 identity = Arc::new(renewed);

@@ -8,11 +8,12 @@ use crate::machine::{Agent, Effect, Happening};
 use protocol::agent::Alarm;
 use protocol::{HostOutcome, HostTask};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use runtime::PeerId;
 use runtime::engine::{Message, Moment, Surroundings};
-use runtime::link;
+use runtime::link::{self, Refusal};
 use std::net::SocketAddr;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 type Engine = ActorRef<Message<Agent>>;
 
@@ -24,6 +25,8 @@ pub(crate) enum Errand {
     CarryOut(Effect),
     /// The host has something to say.
     FromHost(HostOutcome),
+    /// The manager has declared this VM lost or destroyed it, and hears it no more.
+    Dismissed,
 }
 
 /// The way from the engine to the workshop; none of it waits.
@@ -52,6 +55,7 @@ impl Surroundings<Agent> for Hatch {
         match connection {
             link::Event::Up { peer, .. } => tracing::info!(%peer, "connected"),
             link::Event::Down { peer, farewell } => tracing::info!(%peer, farewell, "disconnected"),
+            link::Event::Refused { peer: PeerId::MANAGER, refusal: Refusal::Revoked } => self.tell(Errand::Dismissed),
             link::Event::Refused { peer, refusal } => tracing::warn!(%peer, %refusal, "a connection was refused"),
             link::Event::Received { .. } | link::Event::Acknowledged { .. } => {}
         }
@@ -71,6 +75,8 @@ pub(crate) struct Workshop;
 /// What the workshop works with.
 pub(crate) struct Bench {
     settings: host::Settings,
+    /// Told when everything was ended because the manager has forgotten this VM.
+    dismissed: Option<oneshot::Sender<()>>,
     host: Option<Host>,
     engine: Option<Engine>,
 }
@@ -78,10 +84,14 @@ pub(crate) struct Bench {
 impl Actor for Workshop {
     type Msg = Errand;
     type State = Bench;
-    type Arguments = host::Settings;
+    type Arguments = (host::Settings, oneshot::Sender<()>);
 
-    async fn pre_start(&self, _: ActorRef<Errand>, settings: host::Settings) -> Result<Bench, ActorProcessingErr> {
-        Ok(Bench { settings, host: None, engine: None })
+    async fn pre_start(
+        &self,
+        _: ActorRef<Errand>,
+        (settings, dismissed): (host::Settings, oneshot::Sender<()>),
+    ) -> Result<Bench, ActorProcessingErr> {
+        Ok(Bench { settings, dismissed: Some(dismissed), host: None, engine: None })
     }
 
     async fn handle(
@@ -91,9 +101,13 @@ impl Actor for Workshop {
         bench: &mut Bench,
     ) -> Result<(), ActorProcessingErr> {
         match errand {
-            Errand::Begin(engine, tasks, alarms) => bench.begin(&myself, engine, tasks, alarms).await?,
+            Errand::Begin(engine, tasks, alarms) => {
+                let begun = bench.begin(&myself, engine, tasks, alarms).await;
+                begun.inspect_err(|error| tracing::error!(%error, "the host cannot be opened"))?;
+            }
             Errand::CarryOut(effect) => bench.carry_out(effect),
             Errand::FromHost(outcome) => bench.happened(Happening::FromHost(outcome)),
+            Errand::Dismissed => bench.clear_out().await,
         }
         Ok(())
     }
@@ -143,6 +157,17 @@ impl Bench {
             Effect::Note(note) => tracing::debug!(?note, "noted"),
             Effect::Distrusted(peer, why) => tracing::warn!(%peer, why, "a message was not believed"),
         }
+    }
+
+    /// Ends everything: what runs here belongs to nobody any more, and others have been told that it is gone.
+    async fn clear_out(&mut self) {
+        let Some(dismissed) = self.dismissed.take() else { return };
+        tracing::error!("the manager has forgotten this VM; its components are ended");
+        self.host = None;
+        self.engine = None;
+        host::raze(&self.settings.directory).await;
+        // If the program is about to end for another reason, nobody waits for this one.
+        let _ = dismissed.send(());
     }
 
     fn set_alarm(&self, alarm: Alarm, due: Moment) {

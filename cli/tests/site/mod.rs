@@ -4,13 +4,13 @@
 
 use cloud_manager::access::Access;
 use cloud_manager::client::{Client, Happening};
-use cloud_manager::document::{Accepted, EventDocument, NewChange, Status, WishDocument};
+use cloud_manager::document::{Accepted, EventDocument, JoinToken, NewChange, NewJoinToken, Status, WishDocument};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 pub(crate) const HOLDFAST: &str = env!("CARGO_BIN_EXE_holdfast");
@@ -19,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Site {
     pub(crate) place: PathBuf,
+    options: Vec<String>,
     manager: Option<Child>,
     agents: Vec<Child>,
     pub(crate) client: Client,
@@ -27,13 +28,19 @@ pub(crate) struct Site {
 impl Site {
     /// A manager of nothing.
     pub(crate) fn open(name: &str) -> Self {
+        Self::open_with(name, &[])
+    }
+
+    /// The same, with further options.
+    pub(crate) fn open_with(name: &str, options: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{count}", std::process::id()));
         std::fs::create_dir_all(&place).unwrap();
-        let manager = start_manager(&place);
+        let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+        let manager = start_manager(&place, &options);
         let client = Client::new(&Access::read(&place.join("manager/access.json")).unwrap()).unwrap();
-        Self { place, manager: Some(manager), agents: Vec::new(), client }
+        Self { place, options, manager: Some(manager), agents: Vec::new(), client }
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -53,7 +60,7 @@ impl Site {
     }
 
     pub(crate) fn restart_manager(&mut self) {
-        self.manager = Some(start_manager(&self.place));
+        self.manager = Some(start_manager(&self.place, &self.options));
     }
 
     /// Kills the agent of a VM on this machine, and waits until it is dead.
@@ -67,6 +74,11 @@ impl Site {
         let address = self.manager_address();
         let mut command = Command::new(HOLDFAST);
         command.args(["agent", "run", "--manager", &address, "--data"]).arg(self.place.join(name));
+        self.run_agent(command, name, token)
+    }
+
+    /// The same with a command of one's own, up to where token and name belong.
+    pub(crate) fn run_agent(&mut self, mut command: Command, name: &str, token: Option<&str>) -> String {
         if let Some(token) = token {
             command.args(["--name", name, "--token", token]);
         }
@@ -74,6 +86,32 @@ impl Site {
         let line = first_line(&mut agent);
         self.agents.push(agent);
         line
+    }
+
+    /// Waits until the agent that was started last has ended, and says how.
+    pub(crate) async fn last_agent_ended(&mut self) -> Option<i32> {
+        let mut agent = self.agents.pop().unwrap();
+        let ended = tokio::task::spawn_blocking(move || {
+            let give_up = Instant::now() + PATIENCE;
+            loop {
+                match agent.try_wait().unwrap() {
+                    Some(status) => return status.code(),
+                    None if Instant::now() > give_up => {
+                        agent.kill().unwrap();
+                        panic!("the agent goes on");
+                    }
+                    None => std::thread::yield_now(),
+                }
+            }
+        });
+        ended.await.unwrap()
+    }
+
+    /// A token with which the VM of that name can join.
+    pub(crate) async fn invite(&self, vm: &str) -> String {
+        let invite = NewJoinToken { vm: Some(vm.into()), ..NewJoinToken::default() };
+        let token: JoinToken = self.client.post("/v1/join-tokens", &invite).await.unwrap();
+        token.text
     }
 
     pub(crate) fn manager_address(&self) -> String {
@@ -202,14 +240,13 @@ pub(crate) fn processes_of(place: &Path, besides: Option<u32>) -> Vec<u32> {
     pids.filter(|pid| *pid != own && Some(*pid) != besides).filter(speaks).collect()
 }
 
-fn start_manager(place: &Path) -> Child {
-    let mut manager = Command::new(HOLDFAST)
-        .args(["manager", "run", "--listen", "127.0.0.1:0", "--api", "127.0.0.1:0", "--data"])
-        .arg(place.join("manager"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+fn start_manager(place: &Path, options: &[String]) -> Child {
+    let mut manager = Command::new(HOLDFAST);
+    manager.args(["manager", "run", "--api", "127.0.0.1:0", "--data"]).arg(place.join("manager")).args(options);
+    if !options.iter().any(|option| option == "--listen") {
+        manager.args(["--listen", "127.0.0.1:0"]);
+    }
+    let mut manager = manager.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     assert!(first_line(&mut manager).starts_with("agents"));
     manager
 }

@@ -84,7 +84,8 @@ impl Stand {
             });
         });
         let address = is_ready.recv().expect("the manager starts");
-        let access = Access { url: format!("https://{address}"), certificate: certificate.pem().into(), token };
+        let access =
+            Access { url: format!("https://{address}"), certificate: certificate.pem().into(), token, data: None };
         access.write(&folder.join("access.json")).expect("an access file can be written");
         Self { access, address, folder, tokens, scenes, halt: Some(halt), thread: Some(thread) }
     }

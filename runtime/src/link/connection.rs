@@ -8,9 +8,9 @@ use quinn::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::Violation;
 use super::frame::{self, Decoder, Frame, Hello};
 use super::limits::HELLO_PATIENCE;
+use super::{Refusal, Violation};
 use crate::identity::Certified;
 use crate::peer::PeerId;
 
@@ -53,6 +53,7 @@ pub(super) enum Goodbye {
     Refused = 3,
     Violation = 4,
     Gone = 5,
+    Revoked = 6,
 }
 
 impl Goodbye {
@@ -74,7 +75,7 @@ pub(super) enum Ending {
     /// There is a newer one.
     Superseded,
     /// The peer does not want it, and says why.
-    Refused(String),
+    Refused(Refusal),
     /// The peer broke the protocol.
     Violation(Violation),
     /// Anything else.
@@ -90,7 +91,9 @@ impl Ending {
         } else if is(Goodbye::Superseded) {
             Self::Superseded
         } else if is(Goodbye::Refused) || is(Goodbye::Violation) {
-            Self::Refused(String::from_utf8_lossy(&close.reason).into_owned())
+            Self::Refused(Refusal::ByPeer(String::from_utf8_lossy(&close.reason).into_owned()))
+        } else if is(Goodbye::Revoked) {
+            Self::Refused(Refusal::Revoked)
         } else {
             Self::Lost(error.to_string())
         }

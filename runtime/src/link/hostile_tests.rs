@@ -272,7 +272,8 @@ impl Caller {
 
 async fn closed_with(connection: &Connection) -> (Goodbye, String) {
     let ConnectionError::ApplicationClosed(close) = connection.closed().await else { panic!("not closed by us") };
-    let goodbyes = [Goodbye::Farewell, Goodbye::Superseded, Goodbye::Refused, Goodbye::Violation, Goodbye::Gone];
+    let goodbyes =
+        [Goodbye::Farewell, Goodbye::Superseded, Goodbye::Refused, Goodbye::Violation, Goodbye::Gone, Goodbye::Revoked];
     let goodbye = goodbyes.into_iter().find(|goodbye| goodbye.code() == close.error_code).unwrap();
     (goodbye, String::from_utf8_lossy(&close.reason).into_owned())
 }

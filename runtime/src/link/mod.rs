@@ -173,6 +173,9 @@ pub enum Refusal {
     /// It does not speak the protocol.
     #[error("protocol violation: {0}")]
     Violation(#[from] Violation),
+    /// It has been told not to hear us any more, and never will.
+    #[error("the peer has revoked us")]
+    Revoked,
     /// It does not want to talk to us.
     #[error("refused by the peer: {0}")]
     ByPeer(String),

@@ -165,7 +165,7 @@ impl Switchboard {
             Command::Revoke { peer } => {
                 self.revoked.insert(peer);
                 if let Some(mut line) = self.lines.remove(&peer) {
-                    line.hang_up(Goodbye::Refused, "revoked");
+                    line.hang_up(Goodbye::Revoked, "revoked");
                 }
                 self.news.forget(peer);
             }
@@ -257,7 +257,7 @@ impl Switchboard {
         let Meeting { connection, certified, dialler, hello, ours, send, receive, decoder } = meeting;
         let peer = certified.peer;
         if self.revoked.contains(&peer) || peer == self.me {
-            return Goodbye::Refused.say(&connection, "revoked");
+            return Goodbye::Revoked.say(&connection, "revoked");
         }
         let line = self.line(peer);
         if let (Attempt::Greeting { ordinal }, Some(said)) = (&line.attempt, &ours)
@@ -315,7 +315,7 @@ impl Switchboard {
         line.attempt = Attempt::None;
         tracing::debug!(%peer, ?ending, "a dial failed");
         match ending {
-            Ending::Refused(reason) => self.refuse(peer, Refusal::ByPeer(reason.clone())),
+            Ending::Refused(refusal) => self.refuse(peer, refusal.clone()),
             Ending::Violation(violation) => self.refuse(peer, Refusal::Violation(*violation)),
             Ending::Farewell | Ending::Superseded | Ending::Lost(_) => {
                 line.note_failure(false);
@@ -338,7 +338,7 @@ impl Switchboard {
         tracing::debug!(%peer, ?ending, "a connection ended");
         self.news.standing(peer, Standing::Down { farewell: *ending == Ending::Farewell });
         match ending {
-            Ending::Refused(reason) => self.refuse(peer, Refusal::ByPeer(reason.clone())),
+            Ending::Refused(refusal) => self.refuse(peer, refusal.clone()),
             Ending::Violation(violation) => self.refuse(peer, Refusal::Violation(*violation)),
             Ending::Farewell | Ending::Superseded | Ending::Lost(_) => {
                 line.note_failure(false);
