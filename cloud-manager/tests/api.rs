@@ -22,7 +22,7 @@ pub(crate) fn shop() -> Value {
         { "add-vm": { "name": "data", "cloud": "local" } },
         { "add-vm": { "name": "web" } },
         { "add-component": { "name": "database", "vm": "data", "exports": { "sql": { "values": ["host", "port"] } },
-            "recipe": { "start": { "process": "mydb" } } } },
+            "recipe": { "operations": { "start": { "process": { "run": "mydb" } } } } } },
         { "add-component": { "name": "app", "vm": "web", "imports": { "db": { "export": "sql" } } } },
         { "bind": "app.db → database.sql" },
     ] })

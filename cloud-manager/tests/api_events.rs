@@ -17,11 +17,11 @@ use tokio::{
 
 async fn add_vm(client: &Client, name: &str) {
     let wishes = json!({ "wishes": [{ "add-vm": { "name": name } }] });
-    let _: Accepted = client.post("/v1/changes", &wishes).await.unwrap();
+    let _: Accepted = client.post("/v1/changes", &wishes).await.expect("the change is accepted");
 }
 
 async fn next(events: &mut Events) -> EventDocument {
-    match events.next().await.unwrap() {
+    match events.next().await.expect("the stream goes on") {
         Some(Happening::Event(event)) => *event,
         other => panic!("no event but {other:?}"),
     }

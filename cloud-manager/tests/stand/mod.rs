@@ -126,7 +126,7 @@ impl Stand {
             theatre.run();
             done.send(result).expect("the test waits for it");
         };
-        self.scenes.send(Box::new(scene)).ok().expect("the manager runs");
+        assert!(self.scenes.send(Box::new(scene)).is_ok(), "the manager runs");
         is_done.recv().expect("the manager runs")
     }
 
@@ -223,7 +223,7 @@ impl Theatre {
     pub(crate) fn ask(&mut self, request: Request) -> News {
         let words = asked::in_words(&request);
         let news = self.stage.ask(request);
-        self.observe_as(Some(words));
+        self.observe_as(Some(&words));
         news
     }
 
@@ -239,12 +239,12 @@ impl Theatre {
         self.observe_as(None);
     }
 
-    fn observe_as(&mut self, asked: Option<String>) {
+    fn observe_as(&mut self, asked: Option<&str>) {
         self.stage.said.iter().for_each(|output| self.names.learn(output));
         for news in std::mem::take(&mut self.stage.news) {
             let number = *self.newest.borrow() + 1;
             let about = match &news {
-                News::Accepted(_) => asked.clone(),
+                News::Accepted(_) => asked.map(String::from),
                 news => self.names.about(news).map(String::from),
             };
             self.events.push_back(Event { number, at_ms: BEGINNING_MS + number * 100, news, about });
