@@ -46,6 +46,15 @@ pub(crate) enum Failure {
     /// No journal speaks of that change.
     #[error("{0} was never accepted, or its beginning is kept only as a snapshot")]
     NoSuchChange(protocol::ChangeId),
+    /// The manager did not answer, or not as hoped for.
+    #[error(transparent)]
+    Client(#[from] cloud_manager::client::ClientError),
+    /// A component of the demo's shop could not be told of its new providers.
+    #[error("{0}: cannot be told of new providers: {1}")]
+    NotRebound(std::net::SocketAddr, String),
+    /// The demo did not go as it should. What it had started is gone.
+    #[error("the demo stopped: {0}")]
+    Demo(String),
     /// The operating system does not give what a program needs.
     #[error("{0}")]
     System(&'static str, #[source] io::Error),
