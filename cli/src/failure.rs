@@ -13,6 +13,9 @@ pub(crate) enum Failure {
     /// A file could not be written; what was there before may be gone.
     #[error("{}: cannot be written", .0.display())]
     Write(PathBuf, #[source] io::Error),
+    /// What is to be kept would be mixed up with what is there.
+    #[error("{}: is not empty (name a new directory)", .0.display())]
+    Taken(PathBuf),
     /// A scenario file is not well written. Each problem stands on a line of its own, with its place.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),

@@ -105,8 +105,11 @@ async fn serve(arguments: &RunArguments) -> Result<Ending, Failure> {
     println!("listens on {}", arguments.listen);
     let accept = async {
         loop {
-            // Out of descriptors, most likely: the next one may find some.
-            let Ok((stream, _)) = listener.accept().await else { continue };
+            let Ok((stream, _)) = listener.accept().await else {
+                // Out of descriptors, most likely: in a moment there may be some.
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            };
             let service = Arc::clone(&service);
             let answer = service_fn(move |request| Arc::clone(&service).answer(request));
             // A caller that breaks off is no concern of ours.
@@ -173,4 +176,43 @@ fn read(text: &str) -> Providers {
         }
     }
     providers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn a_rebind_is_done_when_nobody_is_in_the_middle_of_a_request() {
+        let provider = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let old = read(&format!("sql {}\n", provider.local_addr().unwrap()));
+        let file = std::env::temp_dir().join(format!("holdfast-providers-{}", std::process::id()));
+        fs::write(&file, "").unwrap();
+        let service = Arc::new(Service {
+            name: "app".into(),
+            file: file.clone(),
+            providers: RwLock::new(old),
+            turn: AtomicUsize::new(0),
+        });
+        let asking = Arc::clone(&service);
+        let request = tokio::spawn(async move { asking.chain().await });
+        let (mut called, _) = provider.accept().await.unwrap();
+
+        // The provider has been called and has not answered: a rebind that leaves it out has to wait.
+        let rebind = service.rebind();
+        tokio::pin!(rebind);
+        let mut heard = [0; 1024];
+        tokio::select! {
+            biased;
+            _ = &mut rebind => panic!("it is still in use"),
+            read = called.read(&mut heard) => assert!(read.unwrap() > 0),
+        }
+        called.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\ndatabase").await.unwrap();
+        assert_eq!(request.await.unwrap().unwrap(), "app → database");
+        rebind.await.unwrap();
+        assert_eq!(service.chain().await.unwrap(), "app");
+        fs::remove_file(file).unwrap();
+    }
 }

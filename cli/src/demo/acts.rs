@@ -46,7 +46,8 @@ pub(super) struct Play<'a> {
 impl<'a> Play<'a> {
     pub(super) async fn begin(stage: &'a Stage, is_watched: bool) -> Result<Self, Failure> {
         let events = stage.client.events(0).await?;
-        let record = Record { began_ms: Moment::now().0, ..Record::default() };
+        let lives = shop::components().into_iter().map(|name| (name, Vec::new())).collect();
+        let record = Record { began_ms: Moment::now().0, lives, ..Record::default() };
         let play =
             Self { stage, is_watched, events, traffic: None, addresses: Vec::new(), act: Act::default(), record };
         play.say(&format!(
@@ -236,8 +237,7 @@ impl<'a> Play<'a> {
     }
 
     fn agent_is(&mut self, condition: Condition) {
-        let life = self.record.lives.entry(format!("agent of {}", shop::STRUCK)).or_default();
-        life.push((Moment::now().0, condition));
+        self.record.life(&format!("agent of {}", shop::STRUCK)).push((Moment::now().0, condition));
     }
 
     async fn learn_address(&mut self, component: &str) -> Result<(), Failure> {

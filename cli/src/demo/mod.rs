@@ -18,7 +18,10 @@ use acts::Play;
 use clap::Args;
 use record::Record;
 use stage::Stage;
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Watch a web shop of real processes get another database, twice, under traffic
@@ -56,6 +59,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 }
 
 async fn perform(arguments: &Arguments) -> Result<Ending, Failure> {
+    if let Some(keep) = &arguments.keep
+        && fs::read_dir(keep).is_ok_and(|mut entries| entries.next().is_some())
+    {
+        return Err(Failure::Taken(keep.clone()));
+    }
     let directory = Stage::directory();
     let stop = asked_to_stop();
     tokio::pin!(stop);

@@ -6,7 +6,7 @@ use model_check::{
     audit::{self, Past},
     world::Place,
 };
-use std::{collections::BTreeMap, ops::Range, time::Duration};
+use std::{ops::Range, time::Duration};
 
 /// What was seen of a run.
 #[derive(Debug, Default)]
@@ -15,8 +15,8 @@ pub(super) struct Record {
     pub(super) began_ms: u64,
     /// Its acts.
     pub(super) acts: Vec<Act>,
-    /// What each component was from when on; and the agent that is killed.
-    pub(super) lives: BTreeMap<String, Vec<(u64, Condition)>>,
+    /// What each component was from when on, in the order in which they are shown; and the agent that is killed.
+    pub(super) lives: Vec<(String, Vec<(u64, Condition)>)>,
     /// The messages of the protocol.
     pub(super) messages: Messages,
     /// What the audit of all journals says.
@@ -114,6 +114,15 @@ impl Record {
         self.acts.last().map_or(self.began_ms, |act| act.stretch.end)
     }
 
+    /// What something was from when on; it is shown last if it is new.
+    pub(super) fn life(&mut self, name: &str) -> &mut Vec<(u64, Condition)> {
+        let place = self.lives.iter().position(|(it, _)| it == name).unwrap_or_else(|| {
+            self.lives.push((name.to_owned(), Vec::new()));
+            self.lives.len() - 1
+        });
+        &mut self.lives[place].1
+    }
+
     /// Takes down an event; says which component has just started or stopped, if one has.
     pub(super) fn note(&mut self, event: &EventDocument, act: &mut Act) -> Option<(String, Condition)> {
         let component = event.component.clone()?;
@@ -122,7 +131,7 @@ impl Record {
             "component-gone" => Condition::Absent,
             _ => return None,
         };
-        let life = self.lives.entry(component.clone()).or_default();
+        let life = self.life(&component);
         // One that is restarted need not be seen at rest in between.
         let was_up = life.last().is_some_and(|(_, it)| matches!(it, Condition::Started | Condition::Stopping));
         life.push((event.at_ms, condition));

@@ -29,6 +29,12 @@ pub(super) fn database(number: u32) -> String {
     format!("database-{number}")
 }
 
+/// Every component there ever is, from the front to the back.
+pub(super) fn components() -> Vec<String> {
+    let apps = APPS.iter().map(|(app, _)| (*app).to_owned());
+    [FRONT.to_owned()].into_iter().chain(apps).chain([CACHE.to_owned()]).chain((1..=3).map(database)).collect()
+}
+
 /// Everything there is at first.
 pub(super) fn deploy(program: &Path) -> NewChange {
     let vm = |name: &&str| WishDocument::AddVm(NewVm { name: (*name).into(), cloud: Some("local".into()) });

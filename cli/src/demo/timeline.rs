@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// One line for the acts, one for each component, one for the requests; each stretch of time is one letter.
 pub(super) fn lines(record: &Record, columns: usize) -> Vec<String> {
-    let label = record.lives.keys().map(|name| name.chars().count()).max().unwrap_or(0).max("requests".len()) + 2;
+    let label = record.lives.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max("requests".len()) + 2;
     let ruler = Ruler {
         began_ms: record.began_ms,
         ended_ms: record.ended_ms().max(record.began_ms + 1),
@@ -98,7 +98,7 @@ mod tests {
             (1651, Condition::Started),
             (1900, Condition::Absent),
         ];
-        let record = Record { began_ms: 1000, acts, lives: [("app".to_owned(), life)].into(), ..Record::default() };
+        let record = Record { began_ms: 1000, acts, lives: vec![("app".to_owned(), life)], ..Record::default() };
         assert_eq!(
             lines(&record, 20),
             ["act       1───2─────", "app       ···███▒██", "requests   █   ✗", "          0 s 1.00 s"]
