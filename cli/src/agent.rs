@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         listen: arguments.listen,
         advertised: arguments.advertise,
     };
-    service::run(async {
+    service::run(service::LOGGED, async {
         let start = program::start(settings);
         let mut running = tokio::select! {
             started = start => started?,

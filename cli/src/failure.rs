@@ -14,6 +14,9 @@ pub(crate) enum Failure {
     /// A file could not be written; what was there before may be gone.
     #[error("{}: cannot be written", .0.display())]
     Write(PathBuf, #[source] io::Error),
+    /// What is to be kept would be mixed up with what is there.
+    #[error("{}: is not empty (name a new directory)", .0.display())]
+    Taken(PathBuf),
     /// A scenario file is not well written. Each problem stands on a line of its own, with its place.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
@@ -44,6 +47,15 @@ pub(crate) enum Failure {
     /// No journal speaks of that change.
     #[error("{0} was never accepted, or its beginning is kept only as a snapshot")]
     NoSuchChange(protocol::ChangeId),
+    /// The manager did not answer, or not as hoped for.
+    #[error(transparent)]
+    Client(#[from] cloud_manager::client::ClientError),
+    /// A component of the demo's shop could not be told of its new providers.
+    #[error("{0}: cannot be told of new providers: {1}")]
+    NotRebound(std::net::SocketAddr, String),
+    /// The demo did not go as it should. What it had started is gone.
+    #[error("the demo stopped: {0}")]
+    Demo(String),
     /// The operating system does not give what a program needs.
     #[error("{0}")]
     System(&'static str, #[source] io::Error),

@@ -2,7 +2,7 @@
 //!
 //! It decides nothing about the protocol. Each command is one file: it reads what it was given, calls the crate that does
 //! the work, and shows what came of it. People's output goes to stdout, diagnostics to stderr; `--json` is for programs.
-//! Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
+//! Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted.
 
 mod agent;
 mod audit;
@@ -23,11 +23,13 @@ mod moment;
 mod operator;
 mod optimize;
 mod past;
+mod plain_http;
 mod progress;
 mod progress_of_change;
 mod replay;
 mod screen;
 mod service;
+mod shop_service;
 mod shrink;
 mod simulate;
 mod status;
@@ -69,6 +71,8 @@ enum Command {
     Optimize(optimize::Arguments),
     Completions(completions::ShellArguments),
     Man(completions::ManArguments),
+    #[command(hide = true)]
+    ShopService(shop_service::Arguments),
 }
 
 /// How a command ended that did what it was asked to do.
@@ -78,6 +82,8 @@ enum Ending {
     Done,
     /// It found something wrong, and has shown it.
     Refuted,
+    /// Someone said stop before it was done, and it has tidied up.
+    Interrupted,
 }
 
 fn main() -> ExitCode {
@@ -100,10 +106,12 @@ fn main() -> ExitCode {
         Command::Optimize(arguments) => optimize::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => completions::write_manual(&arguments),
+        Command::ShopService(arguments) => shop_service::run(&arguments),
     };
     match ending {
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::Refuted) => ExitCode::FAILURE,
+        Ok(Ending::Interrupted) => ExitCode::from(130),
         // Whoever reads has seen enough.
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {

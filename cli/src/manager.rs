@@ -51,7 +51,7 @@ struct RunArguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let Command::Run(arguments) = &arguments.command;
-    service::run(async {
+    service::run(service::LOGGED, async {
         let program =
             std::env::current_exe().map_err(|error| Failure::System("this program cannot be found", error))?;
         let settings = Settings {

@@ -1,4 +1,4 @@
-//! What the two long-running commands share: a runtime, a log on stderr, and the wish to stop.
+//! What the long-running commands share: a runtime, a log on stderr, and the wish to stop.
 
 use crate::Ending;
 use crate::failure::Failure;
@@ -6,14 +6,14 @@ use std::io::IsTerminal;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-/// How much is logged unless `HOLDFAST_LOG` says otherwise: a quiet hour is a quiet log.
-const LOGGED: &str = "info,ractor=warn";
+/// How much a program logs that someone looks after: a quiet hour is a quiet log.
+pub(crate) const LOGGED: &str = "info,ractor=warn";
 /// Threads that step machines and carry messages; one may wait for the disk.
 const WORKERS: usize = 2;
 
-/// Runs a program to its end.
-pub(crate) fn run(program: impl Future<Output = Result<Ending, Failure>>) -> Result<Ending, Failure> {
-    let filter = EnvFilter::try_from_env("HOLDFAST_LOG").unwrap_or_else(|_| EnvFilter::new(LOGGED));
+/// Runs a program to its end; `logged` is how much it logs unless `HOLDFAST_LOG` says otherwise.
+pub(crate) fn run(logged: &str, program: impl Future<Output = Result<Ending, Failure>>) -> Result<Ending, Failure> {
+    let filter = EnvFilter::try_from_env("HOLDFAST_LOG").unwrap_or_else(|_| EnvFilter::new(logged));
     // A second log in one process is no reason not to run.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -41,7 +41,7 @@ fn the_tour_in_the_readme_works_as_written() {
 fn programs_get_json_from_every_command() {
     let place = folder("json");
     for command in [
-        "demo",
+        "demo --simulated",
         "explore examples/make-before-break.txt",
         "simulate examples/make-before-break.txt --seeds 3",
         "simulate examples/make-before-break.txt --seed 3 --save run.json",

@@ -20,6 +20,11 @@ impl Presence {
         ProcessMark::load(&data.join(MARK)).filter(ProcessMark::is_alive).map(Self)
     }
 
+    /// The number of its process.
+    pub fn pid(&self) -> i32 {
+        self.0.pid
+    }
+
     /// Lets others know that this process is the agent.
     pub(crate) fn announce(data: &Path) -> io::Result<()> {
         let own = i32::try_from(std::process::id()).map_err(io::Error::other)?;

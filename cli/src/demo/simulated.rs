@@ -1,4 +1,4 @@
-//! `holdfast demo`: the running example, act by act, and then every way it could have gone.
+//! `holdfast demo --simulated`: the running example, act by act, and then every way it could have gone.
 
 use crate::{
     Ending, explore,
@@ -6,23 +6,10 @@ use crate::{
     screen::{self, Drawing, bold},
     simulate, summary,
 };
-use clap::Args;
 use model_check::{Action, Scenario, World, explore::Settings, simulate::Report, world::Event};
 use serde_json::json;
 
-/// Watch a web shop lose its database and get another one
-#[derive(Args)]
-#[command(after_help = "Example: holdfast demo --seed 3")]
-pub(crate) struct Arguments {
-    /// Another seed, another order of events
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// For programs
-    #[arg(long)]
-    json: bool,
-}
-
-const SCENARIO: &str = include_str!("../../examples/running-example.txt");
+const SCENARIO: &str = include_str!("../../../examples/running-example.txt");
 
 const STAGE: &str = "
        vm1                      vm2                       vm3
@@ -60,16 +47,14 @@ const NEXT: [(&str, &str); 4] = [
     ("holdfast simulate examples/running-example.txt --seed 7", "one of them in detail"),
 ];
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+pub(super) fn run(seed: u64, json: bool) -> Result<Ending, Failure> {
     let scenario = Scenario::parse("running-example", SCENARIO)?;
-    let (_, report, breach) = simulate::simulated(&scenario, arguments.seed);
-    if arguments.json {
+    let (_, report, breach) = simulate::simulated(&scenario, seed);
+    if json {
         let verdict = explore::search(&scenario, Settings::default());
         let good = breach.is_none() && verdict.is_good();
         let run = summary::json(&report);
-        screen::print_json(
-            &json!({ "good": good, "seed": arguments.seed, "run": run, "exploration": verdict.json() }),
-        )?;
+        screen::print_json(&json!({ "good": good, "seed": seed, "run": run, "exploration": verdict.json() }))?;
         return Ok(if good { Ending::Done } else { Ending::Refuted });
     }
     screen::print(&format!(

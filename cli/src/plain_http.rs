@@ -1,0 +1,34 @@
+//! One request over plain HTTP, for what runs on this machine: the demo and its shop.
+
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::{Request, StatusCode, body::Bytes, client::conn::http1, header};
+use hyper_util::rt::TokioIo;
+use std::{net::SocketAddr, time::Duration};
+use tokio::{net::TcpStream, time::timeout};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A longer answer is none.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+
+/// Asks for a path; the text of a good answer, or why there is none.
+pub(crate) async fn get(address: SocketAddr, path: &str) -> Result<String, String> {
+    let answered = timeout(PATIENCE, ask(address, path)).await;
+    let (status, text) = answered.map_err(|_| "no answer in time".to_owned())?.map_err(|error| error.to_string())?;
+    if status.is_success() { Ok(text) } else { Err(format!("{status}: {text}")) }
+}
+
+async fn ask(
+    address: SocketAddr,
+    path: &str,
+) -> Result<(StatusCode, String), Box<dyn std::error::Error + Send + Sync>> {
+    let stream = TcpStream::connect(address).await?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // It ends when its request is answered, or when nobody waits for the answer any more.
+    tokio::spawn(connection);
+    let request = Request::get(path).header(header::HOST, address.to_string()).body(Empty::<Bytes>::new())?;
+    let response = sender.send_request(request).await?;
+    let status = response.status();
+    let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await?.to_bytes();
+    Ok((status, String::from_utf8_lossy(&body).into_owned()))
+}
