@@ -47,9 +47,6 @@ pub(crate) enum Failure {
     /// No journal speaks of that change.
     #[error("{0} was never accepted, or its beginning is kept only as a snapshot")]
     NoSuchChange(protocol::ChangeId),
-    /// The manager did not answer, or not as hoped for.
-    #[error(transparent)]
-    Client(#[from] cloud_manager::client::ClientError),
     /// A component of the demo's shop could not be told of its new providers.
     #[error("{0}: cannot be told of new providers: {1}")]
     NotRebound(std::net::SocketAddr, String),

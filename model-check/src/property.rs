@@ -68,7 +68,8 @@ pub fn loses(script: &[Line]) -> bool {
     script.iter().any(|line| matches!(line.request, Request::DeclareLost(_)))
 }
 
-/// The components that a script may stop: what it removes or restarts, and all that depends on it.
+/// The components that a script may stop: what it removes or restarts, what it lets need more than it has, and all that
+/// depends on these.
 pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
     let wishes = || {
         script.iter().flat_map(|line| match &line.request {
@@ -80,6 +81,8 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
     let mut kinds = BTreeMap::new();
     let mut homes: BTreeMap<&Name, &Name> = BTreeMap::new();
     let mut open: Vec<&Name> = Vec::new();
+    let is_incomplete = |line: &Line| matches!(&line.request, Request::Make(change) if change.incomplete);
+    let incomplete = script.iter().any(is_incomplete);
     for wish in wishes() {
         match wish {
             Wish::AddComponent { component, kind, vm } => {
@@ -88,6 +91,8 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
             }
             Wish::RemoveComponent { component } | Wish::RestartComponent { component } => open.push(component),
             Wish::RemoveBinding(wire) => open.push(&wire.client),
+            // What is allowed to have too few providers may be told to need more than it has.
+            Wish::SetNeed { component, .. } if incomplete => open.push(component),
             Wish::AddVm { .. } | Wish::RemoveVm { .. } | Wish::SetNeed { .. } | Wish::AddBinding(_) => {}
         }
     }

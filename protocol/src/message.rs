@@ -43,7 +43,7 @@ pub enum Instruction {
         /// Which one.
         component: ComponentId,
     },
-    /// The import now needs this number of providers: a lower one at once, a higher one as soon as that many are held.
+    /// The import now needs this number of providers: whoever runs with fewer must stop.
     SetNeed {
         /// The client.
         component: ComponentId,

@@ -102,7 +102,6 @@ fn two_needs_can_be_raised_side_by_side() {
     ]);
     let v1 = s.vm("v1");
     s.ask(change(Together, [add("q", "v2", kind(&[], &["x"])), bind("c.a → q.x"), set_need("c", "a", 2)]));
-    s.make(Move::Order(v1));
     s.ask(incomplete([set_need("c", "b", 2)]));
     s.run_but(|m| m == Move::Order(v1));
     s.run();

@@ -7,6 +7,7 @@ use cloud_manager::{
     program::{self, LOCAL, Running, Settings},
 };
 use runtime::engine::Moment;
+use runtime::identity::CERTIFICATE_LIFETIME_S;
 use std::{
     fs::{self, DirBuilder},
     net::{Ipv4Addr, SocketAddr},
@@ -52,6 +53,7 @@ impl Stage {
             listen: any,
             api: any,
             program: program.clone(),
+            certificate_lifetime_s: CERTIFICATE_LIFETIME_S,
             suspicion_ms_max: None,
         };
         let manager = program::start(settings).await?;

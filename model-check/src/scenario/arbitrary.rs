@@ -17,7 +17,7 @@ pub enum Size {
 /// Makes a scenario. `below(n)` draws a number below `n`; the same draws make the same scenario.
 ///
 /// Components are wired strongly downwards, and weakly or by value anywhere. Then come requests, each at any time:
-/// additions, removals, bindings, restarts. Some may lose a VM.
+/// additions, removals, bindings, other needs, restarts. Some may lose a VM.
 pub fn scenario(name: String, size: Size, mut below: impl FnMut(u64) -> u64) -> Scenario {
     let mut draft = Draft { below: &mut below, components: Vec::new(), wires: BTreeSet::new(), vms: 0, extra: 0 };
     let tiny = size == Size::Tiny;
@@ -91,6 +91,39 @@ pub fn tier(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
         ],
     };
     let lines = [Line { request: make(wishes), patient: true }, Line { request: make(change), patient: true }];
+    Scenario { name, lines: lines.into(), ..Scenario::default() }
+}
+
+/// Makes three components on two VMs and two requests that wait for nothing: what is bound, removed or restarted may not be
+/// there yet, and VMs may go before they have come.
+pub fn haste(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
+    let need = if below(2) == 0 { Need::Weak(0) } else { Need::Strong(1) };
+    let import = Import { export: self::name("e"), need };
+    let client = Kind { imports: [(self::name("s"), import)].into(), ..Kind::default() };
+    let provider = Kind { exports: [(self::name("e"), Export::default())].into(), ..Kind::default() };
+    let components = [("client", 0, client), ("provider", 0, provider.clone()), ("other", 1, provider)];
+    let mut wishes: Vec<Wish> = (0..2).map(|vm| Wish::AddVm { vm: vm_name(vm) }).collect();
+    wishes.extend(components.map(|(component, vm, kind)| {
+        let (component, vm) = (self::name(component), vm_name(vm));
+        Wish::AddComponent { component, vm, kind: Arc::new(kind) }
+    }));
+    let mut lines = vec![Line { request: make(wishes), patient: false }];
+    let providers = [self::name("provider"), self::name("other")];
+    let mut choose = |number: usize| usize::try_from(below(u64::try_from(number).unwrap_or(1))).unwrap_or(0);
+    for _ in 0..2 {
+        let mut wishes = Vec::new();
+        for _ in 0..1 + choose(2) {
+            let provider = providers[choose(2)].clone();
+            wishes.push(match choose(5) {
+                0 => Wish::RemoveVm { vm: vm_name(1) },
+                1 | 2 => Wish::RemoveComponent { component: provider },
+                3 => Wish::RestartComponent { component: provider },
+                _ => Wish::AddBinding(wire(&self::name("client"), &self::name("s"), &provider)),
+            });
+        }
+        let (_, strategy) = Strategy::NAMES[choose(Strategy::NAMES.len())];
+        lines.push(Line { request: Request::Make(Change { strategy, incomplete: true, wishes }), patient: false });
+    }
     Scenario { name, lines: lines.into(), ..Scenario::default() }
 }
 
@@ -177,7 +210,7 @@ impl Draft<'_> {
         }
         let chosen = usize::try_from(self.draw(count)).unwrap_or(0);
         let (component, place) = self.components[chosen].clone();
-        match self.draw(6) {
+        match self.draw(7) {
             0 | 1 => {
                 self.components.remove(chosen);
                 self.wires.retain(|wire| wire.client != component && wire.provider != component);
@@ -193,6 +226,18 @@ impl Draft<'_> {
             4 => {
                 let imports = self.imports(&component);
                 imports.iter().filter_map(|import| self.bind(&component, place, import)).collect()
+            }
+            5 => {
+                let imports = self.imports(&component);
+                let Some(import) = imports.into_iter().find(|import| import.as_str() != "w") else { return Vec::new() };
+                let mut wishes =
+                    vec![Wish::SetNeed { component: component.clone(), import: import.clone(), number: 2 }];
+                match self.draw(4) {
+                    0 => wishes = vec![Wish::SetNeed { component, import, number: 1 }],
+                    1 => {}
+                    _ => wishes.extend(self.bind(&component, place, &import)),
+                }
+                wishes
             }
             _ => {
                 self.extra += 1;

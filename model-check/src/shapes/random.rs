@@ -39,8 +39,17 @@ pub fn random_script(random: &mut Random, shape: RandomShape) -> Arc<[Line]> {
 struct Known {
     vm: Name,
     kind: Arc<Kind>,
+    /// How many providers each import is to have.
+    needs: BTreeMap<Name, u32>,
     /// Strong bindings go from higher ranks to lower ones; so there is no cycle.
     rank: u64,
+}
+
+impl Known {
+    fn new(vm: Name, kind: Arc<Kind>, rank: u64) -> Self {
+        let needs = kind.imports.iter().map(|(name, import)| (name.clone(), import.need.number())).collect();
+        Self { vm, kind, needs, rank }
+    }
 }
 
 struct Author<'r> {
@@ -90,7 +99,7 @@ impl<'r> Author<'r> {
                 5 | 6 => self.replace_component(&mut wishes, &mut spared),
                 7 => self.restart(&mut wishes, &mut spared),
                 8 => self.remove_wire(&mut wishes),
-                _ => self.lower_need(&mut wishes, &mut spared),
+                _ => self.set_need(&mut wishes, &mut spared),
             }
         }
         self.wire_all(&mut wishes);
@@ -132,7 +141,7 @@ impl<'r> Author<'r> {
         let rank = self.random.below(RANKS);
         let kind = self.random_kind(rank);
         wishes.push(Wish::AddComponent { component: component.clone(), vm: vm.clone(), kind: kind.clone() });
-        self.components.insert(component, Known { vm: vm.clone(), kind, rank });
+        self.components.insert(component, Known::new(vm.clone(), kind, rank));
     }
 
     fn random_kind(&mut self, rank: u64) -> Arc<Kind> {
@@ -177,7 +186,7 @@ impl<'r> Author<'r> {
     /// Removed, and added again under the same name and with the same bindings, perhaps elsewhere.
     fn replace_component(&mut self, wishes: &mut Vec<Wish>, spared: &mut BTreeSet<Name>) {
         let Some(component) = self.one_of(spared) else { return };
-        let Known { vm, kind, rank } = self.components[&component].clone();
+        let Known { vm, kind, rank, .. } = self.components[&component].clone();
         let touches = |wire: &&Wire| wire.client == component || wire.provider == component;
         let wires: Vec<Wire> = self.wires.iter().filter(touches).cloned().collect();
         self.forget(&component, spared);
@@ -185,7 +194,7 @@ impl<'r> Author<'r> {
         let vm = elsewhere.unwrap_or(vm);
         wishes.push(Wish::RemoveComponent { component: component.clone() });
         wishes.push(Wish::AddComponent { component: component.clone(), vm: vm.clone(), kind: kind.clone() });
-        self.components.insert(component, Known { vm, kind, rank });
+        self.components.insert(component, Known::new(vm, kind, rank));
         for wire in wires {
             self.wires.insert(wire.clone());
             wishes.push(Wish::AddBinding(wire));
@@ -209,15 +218,16 @@ impl<'r> Author<'r> {
         }
     }
 
-    /// Lowers a need. None is raised: a need that is raised while a provider is being removed comes into force or not
-    /// depending on timing.
-    fn lower_need(&mut self, wishes: &mut Vec<Wish>, spared: &mut BTreeSet<Name>) {
+    /// Lets an import need fewer or more. Whether there are as many providers is left to chance.
+    fn set_need(&mut self, wishes: &mut Vec<Wish>, spared: &mut BTreeSet<Name>) {
         let Some(component) = self.one_of(spared) else { return };
-        let imports = self.components[&component].kind.imports.iter();
-        let large: Vec<Name> = imports.filter(|(_, it)| it.need.number() > 1).map(|(name, _)| name.clone()).collect();
-        let Some(import) = self.random.pick(&large).cloned() else { return };
+        let imports: Vec<Name> = self.components[&component].needs.keys().cloned().collect();
+        let Some(import) = self.random.pick(&imports).cloned() else { return };
+        let number = 1 + u32::from(self.random.chance(500)) + u32::from(self.random.chance(200));
         spared.remove(&component);
-        wishes.push(Wish::SetNeed { component, import, number: 1 });
+        let known = self.components.get_mut(&component).expect("what is spared is known");
+        known.needs.insert(import.clone(), number);
+        wishes.push(Wish::SetNeed { component, import, number });
     }
 
     /// A component that this change has not yet spoken of.
@@ -242,7 +252,7 @@ impl<'r> Author<'r> {
         for (client, known) in clients {
             for (import, it) in &known.kind.imports {
                 let bound = self.wires.iter().filter(|wire| wire.client == client && wire.import == *import).count();
-                let wanted = it.need.number() as usize + usize::from(self.random.chance(50));
+                let wanted = known.needs[import] as usize + usize::from(self.random.chance(50));
                 for _ in bound..wanted {
                     let fits = |(name, provider): &(&Name, &Known)| {
                         **name != client && (!it.need.is_strong() || provider.rank < known.rank)

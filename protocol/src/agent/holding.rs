@@ -64,7 +64,8 @@ impl Holding {
 pub struct ImportState {
     /// What it needs now.
     pub need: Need,
-    /// The higher number that comes into force once that many are held.
+    /// A higher number that was ordered when fewer were held. The component must stop if it runs, and starts again once
+    /// that many are held; then it is what the import needs.
     pub raise: Option<u32>,
     /// How many are held and not recalled.
     pub held: u32,
@@ -74,7 +75,7 @@ impl ImportState {
     /// Whether the component may run, as far as this import goes.
     pub fn is_enough(&self) -> bool {
         match self.need {
-            Need::Strong(number) | Need::Value(number) => self.held >= number,
+            Need::Strong(number) | Need::Value(number) => self.held >= self.raise.unwrap_or(number),
             Need::Weak(_) => true,
         }
     }
@@ -210,7 +211,7 @@ impl Holdings {
         Some(holding)
     }
 
-    /// Sets the number an import needs: a lower one at once, a higher one as soon as that many are held.
+    /// Sets the number an import needs.
     pub(super) fn set_need(&mut self, import: &Name, number: u32) {
         if let Some(import) = self.imports.get_mut(import) {
             import.raise = None;

@@ -81,6 +81,8 @@ struct Draft<'a> {
     /// Components whose imports must be counted again.
     recount: BTreeSet<Entry>,
     needs: BTreeMap<(Entry, Name), u32>,
+    /// What was accepted before, where another number was wished for.
+    needs_before: Vec<(Entry, Name, u32)>,
 }
 
 impl<'a> Draft<'a> {
@@ -103,6 +105,7 @@ impl<'a> Draft<'a> {
             new_bindings: Vec::new(),
             recount: BTreeSet::new(),
             needs: BTreeMap::new(),
+            needs_before: Vec::new(),
         };
         // From small to large, so that the order in which wishes are written makes no difference.
         change.wishes.iter().for_each(|wish| draft.remove_wire(wish));
@@ -225,7 +228,6 @@ impl<'a> Draft<'a> {
         }
         let Some(home) = home else { return };
         let entry = self.book.next_entry();
-        let import = |need: Need| ImportEntry { need, raise: None, ready: 0, astray: 0, bindings: BTreeSet::new() };
         let fresh = ComponentEntry {
             name: name.clone(),
             kind: kind.clone(),
@@ -236,7 +238,7 @@ impl<'a> Draft<'a> {
             leaving: false,
             left: false,
             renewed: OrderNumber::NONE,
-            imports: kind.imports.iter().map(|(name, it)| (name.clone(), import(it.need))).collect(),
+            imports: kind.imports.iter().map(|(name, it)| (name.clone(), ImportEntry::new(it.need))).collect(),
             lends: BTreeSet::new(),
             clients: BTreeMap::new(),
         };
@@ -362,11 +364,14 @@ impl<'a> Draft<'a> {
 
     /// What was said last of each need is ordered: a lower number of providers before anything is taken away.
     fn order_needs(&mut self) {
-        for ((entry, import), number) in &self.needs {
-            let present = self.book.components[entry].imports[import].need.number();
-            let lower = *number <= present && entry.0 <= self.entries_before;
+        for ((entry, name), number) in &self.needs {
+            let component = self.book.components.get_mut(entry).expect("it was found when it was wished for");
+            let import = component.imports.get_mut(name).expect("it was found when it was wished for");
+            let before = std::mem::replace(&mut import.accepted, *number);
+            self.needs_before.push((*entry, name.clone(), before));
+            let lower = *number <= before && entry.0 <= self.entries_before;
             let deed = if lower { Deed::LowerNeed } else { Deed::SetNeed };
-            self.deeds.push(deed(*entry, import.clone(), *number));
+            self.deeds.push(deed(*entry, name.clone(), *number));
         }
     }
 
@@ -387,7 +392,7 @@ impl<'a> Draft<'a> {
             for (import, it) in &component.imports {
                 let staying = it.bindings.iter().filter(|binding| !self.book.bindings[*binding].leaving).count();
                 let bound = u32::try_from(staying).unwrap_or(u32::MAX);
-                let needed = self.needs.get(&(entry, import.clone())).copied().unwrap_or(it.wanted());
+                let needed = it.accepted;
                 if bound < needed {
                     let (component, import) = (component.name.clone(), import.clone());
                     self.refusals.push(Refusal::TooFewProviders { component, import, needed, bound });
@@ -437,6 +442,10 @@ impl<'a> Draft<'a> {
 
     /// Takes the draft out of the book again.
     fn undo(&mut self) {
+        for (entry, name, number) in self.needs_before.drain(..) {
+            let component = self.book.components.get_mut(&entry).expect("a draft strikes nothing out");
+            component.imports.get_mut(&name).expect("a draft strikes nothing out").accepted = number;
+        }
         let fresh = Entry(self.entries_before + 1);
         let bindings: Vec<Entry> = self.book.bindings.range(fresh..).map(|(entry, _)| *entry).collect();
         bindings.into_iter().for_each(|entry| self.book.strike_binding(entry));

@@ -68,10 +68,12 @@ impl VmEntry {
 /// How one import of a component in the book stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ImportEntry {
-    /// What it needs.
+    /// What it needs, as posted: predictions go by it.
     pub need: Need,
-    /// The higher number that was ordered, by which order, and that is not reported to be in force.
-    pub(super) raise: Option<(u32, OrderNumber)>,
+    /// The number it will need after all that is accepted; checks go by it.
+    pub(super) accepted: u32,
+    /// The number its agent was last told.
+    pub(super) ordered: u32,
     /// How many of its bindings are expected to be usable.
     pub(super) ready: u32,
     /// How many of its bindings are held and should not be, or the other way round.
@@ -83,7 +85,18 @@ pub struct ImportEntry {
 impl ImportEntry {
     /// The number it needs, or will need once that many are held.
     pub fn wanted(&self) -> u32 {
-        self.raise.map_or(self.need.number(), |(number, _)| number)
+        self.accepted
+    }
+
+    /// An import that is bound to nothing yet.
+    pub(super) fn new(need: Need) -> Self {
+        let number = need.number();
+        Self { need, accepted: number, ordered: number, ready: 0, astray: 0, bindings: BTreeSet::new() }
+    }
+
+    /// Whether its agent has still to be told of another number.
+    pub(super) fn is_to_be_ordered(&self) -> bool {
+        self.ordered != self.need.number()
     }
 }
 
@@ -131,6 +144,11 @@ impl ComponentEntry {
     /// Whether it holds exactly what it is expected to hold.
     pub(super) fn holds_as_expected(&self) -> bool {
         self.imports.values().all(|import| import.astray == 0)
+    }
+
+    /// Whether its agent was told of everything it needs.
+    pub(super) fn needs_are_ordered(&self) -> bool {
+        !self.imports.values().any(ImportEntry::is_to_be_ordered)
     }
 
     /// Counts a client of an export in or out.
@@ -301,6 +319,31 @@ impl Book {
             binding.provider == *provider && binding.export == wire.export && !binding.leaving
         };
         client.imports.get(&wire.import)?.bindings.iter().find(fits).copied()
+    }
+
+    /// The needs of a component that its agent can be told now. A lower one at once. A higher one when the component
+    /// holds that many that stay; or, where fewer will stay, that many that it is to hold for now; or, where it cannot
+    /// have that many, at once, because it has to stop.
+    pub(super) fn orderable_needs(&self, entry: Entry) -> Vec<(Name, u32)> {
+        let Some(component) = self.components.get(&entry) else { return Vec::new() };
+        let open = component.imports.iter().filter(|(_, import)| import.is_to_be_ordered());
+        let is_due = |import: &ImportEntry| {
+            let number = import.need.number();
+            let bindings = || import.bindings.iter().map(|binding| &self.bindings[binding]);
+            let to_be_held = || bindings().filter(|binding| binding.counted);
+            let staying = || to_be_held().filter(|binding| !binding.leaving);
+            let met = |held: usize| u32::try_from(held).unwrap_or(u32::MAX) >= number;
+            if number <= import.ordered || !met(to_be_held().count()) {
+                return true;
+            }
+            if met(staying().count()) {
+                met(staying().filter(|binding| binding.held).count())
+            } else {
+                met(to_be_held().filter(|binding| binding.held).count())
+            }
+        };
+        let due = open.filter(|(_, import)| is_due(import));
+        due.map(|(name, import)| (name.clone(), import.need.number())).collect()
     }
 
     /// Strikes a binding out.

@@ -72,8 +72,8 @@ struct Phase {
     unsettled: BTreeSet<Entry>,
     /// The VMs to be called when all that has to go is gone.
     roll: BTreeSet<Entry>,
-    /// The components whose need was raised.
-    raised: BTreeSet<Entry>,
+    /// The components whose needs it sets: their agents are told when the components can bear it.
+    needs: BTreeSet<Entry>,
 }
 
 impl Running {
@@ -124,11 +124,12 @@ impl Book {
         let Some(component) = self.components.get(&entry).filter(|component| !component.left) else { return true };
         let Some(condition) = component.condition else { return false };
         if component.expected {
-            condition.state == ComponentState::Started
+            component.needs_are_ordered()
+                && condition.state == ComponentState::Started
                 && condition.since >= component.renewed
                 && component.holds_as_expected()
         } else {
-            !condition.state.is_running()
+            component.needs_are_ordered() && !condition.state.is_running()
         }
     }
 }
@@ -138,6 +139,7 @@ impl Turn<'_> {
     pub(super) fn settle(&mut self) {
         loop {
             let touched = std::mem::take(&mut self.touched);
+            touched.iter().for_each(|entry| self.order_needs(*entry));
             let super::CloudManager { running, book, .. } = &mut *self.manager;
             for phase in running.values_mut().filter_map(|running| running.phase.as_mut()) {
                 for entry in touched.iter().filter(|entry| phase.watched.contains(entry)) {
@@ -169,8 +171,7 @@ impl Turn<'_> {
             }
             Some(phase) if !phase.unsettled.is_empty() || self.is_overshadowed(change) => false,
             Some(phase) => {
-                let (kind, raised) = (phase.kind, phase.raised.clone());
-                raised.into_iter().for_each(|entry| self.raise_in_force(entry));
+                let kind = phase.kind;
                 self.tell(News::PhaseDone(change, kind));
                 self.running(change).phase = None;
                 true
@@ -280,7 +281,11 @@ impl Turn<'_> {
             }
             Deed::AddBinding(entry) => self.post_binding(posting, entry)?,
             Deed::SetNeed(entry, import, number) | Deed::LowerNeed(entry, import, number) => {
-                self.post_need(posting, entry, &import, number)?;
+                // Its agent is told as soon as the component can bear it.
+                let import = self.book().components.get_mut(&entry)?.imports.get_mut(&import)?;
+                import.need = import.need.with_number(number);
+                posting.phase.needs.insert(entry);
+                posting.watch(entry);
             }
             Deed::RemoveBinding(entry) => {
                 let binding = self.manager.book.bindings.get(&entry)?;
@@ -345,20 +350,20 @@ impl Turn<'_> {
         Some(number)
     }
 
-    fn post_need(&mut self, posting: &mut Posting, entry: Entry, import: &Name, number: u32) -> Option<OrderNumber> {
-        let component = self.manager.book.components.get(&entry)?.id?;
-        let instruction = Instruction::SetNeed { component, import: import.clone(), number };
-        let order = self.order_component(posting, entry, instruction)?;
-        posting.watch(entry);
-        let import = self.book().components.get_mut(&entry)?.imports.get_mut(import)?;
-        if number > import.need.number() {
-            import.raise = Some((number, order));
-            posting.phase.raised.insert(entry);
-        } else {
-            import.need = import.need.with_number(number);
-            import.raise = None;
+    /// Tells an agent of the needs of a component that it can bear now; the phases that set them await the answer.
+    fn order_needs(&mut self, entry: Entry) {
+        for (import, number) in self.manager.book.orderable_needs(entry) {
+            let component = &self.manager.book.components[&entry];
+            let (Some(id), vm) = (component.id, component.vm) else { continue };
+            let instruction = Instruction::SetNeed { component: id, import: import.clone(), number };
+            let Some(order) = self.order(vm, |_| instruction) else { continue };
+            let imports = &mut self.book().components.get_mut(&entry).expect("it was just looked up").imports;
+            imports.get_mut(&import).expect("it was just found").ordered = number;
+            let phases = self.manager.running.values_mut().filter_map(|running| running.phase.as_mut());
+            for phase in phases.filter(|phase| phase.needs.contains(&entry)) {
+                phase.unanswered.insert(vm, order);
+            }
         }
-        Some(order)
     }
 
     /// Only the provider's VM is told of a binding; the client hears of it from there.
@@ -476,20 +481,6 @@ impl Turn<'_> {
             }
         }
     }
-
-    /// A component that holds all it is expected to hold has its raised needs in force, where that is enough for them.
-    pub(super) fn raise_in_force(&mut self, entry: Entry) {
-        let Some(component) = self.book().components.get_mut(&entry) else { return };
-        if component.holds_as_expected() {
-            for import in component.imports.values_mut() {
-                if let Some((number, _)) = import.raise.take_if(|(number, _)| *number <= import.ready) {
-                    import.need = import.need.with_number(number);
-                }
-            }
-            let touched = self.book().predict(BTreeSet::from([entry]));
-            self.touched.extend(touched);
-        }
-    }
 }
 
 /// A phase while it is being posted.
@@ -512,7 +503,7 @@ impl Posting {
             watched: BTreeSet::new(),
             unsettled: BTreeSet::new(),
             roll: BTreeSet::new(),
-            raised: BTreeSet::new(),
+            needs: BTreeSet::new(),
         };
         Self { phase, suspects: BTreeSet::new(), stopping: BTreeSet::new() }
     }

@@ -4,7 +4,7 @@ use super::{
     Alarm, CREATE_AGAIN_MS, CloudOutcome, CloudTask, News, Note, Output, Turn,
     book::{Entry, Health},
 };
-use crate::{BindingId, ComponentId, Condition, Fact, OrderNumber, Report, VmId};
+use crate::{BindingId, ComponentId, Condition, Fact, Report, VmId};
 use std::collections::BTreeSet;
 
 impl Turn<'_> {
@@ -12,17 +12,17 @@ impl Turn<'_> {
     pub(super) fn hear(&mut self, id: VmId, report: Report) {
         let Some(vm) = self.living(id) else { return self.note(Note::ReportFenced(id)) };
         for fact in report.facts {
-            self.hear_fact(id, vm, report.through, fact);
+            self.hear_fact(id, vm, fact);
         }
         let entry = self.book().vms.get_mut(&vm).expect("it was just found");
         entry.answered = report.through;
         self.answered(vm, report.through);
     }
 
-    fn hear_fact(&mut self, id: VmId, vm: Entry, through: OrderNumber, fact: Fact) {
+    fn hear_fact(&mut self, id: VmId, vm: Entry, fact: Fact) {
         match fact {
             Fact::ComponentIs { component, condition } => self.hear_condition(vm, component, condition),
-            Fact::BindingHeld { binding, held } => self.hear_held(vm, through, binding, held),
+            Fact::BindingHeld { binding, held } => self.hear_held(vm, binding, held),
             Fact::OperationFailed { component, operation, detail } => {
                 self.tell(News::OperationFailed(component, operation, detail));
             }
@@ -61,7 +61,7 @@ impl Turn<'_> {
     }
 
     /// Whether a client holds a binding: only its own agent is believed.
-    fn hear_held(&mut self, vm: Entry, through: OrderNumber, binding: BindingId, held: bool) {
+    fn hear_held(&mut self, vm: Entry, binding: BindingId, held: bool) {
         let Some(entry) = self.manager.book.binding_ids.get(&binding).copied() else { return };
         let client = self.manager.book.bindings[&entry].client;
         if self.manager.book.components[&client].vm != vm {
@@ -69,10 +69,6 @@ impl Turn<'_> {
         }
         let touched = self.book().note_held(entry, held);
         self.touched.extend(touched);
-        let imports = &self.manager.book.components[&client].imports;
-        if imports.values().any(|import| import.raise.is_some_and(|(_, by)| by <= through)) {
-            self.raise_in_force(client);
-        }
     }
 
     /// The component of that number, if it lives on that VM: nobody speaks for another.
