@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod session;
 mod site;
 
 use cloud_manager::client::ClientError;
@@ -40,6 +41,34 @@ fn running_example() -> Value {
 fn place(events: &[EventDocument], state: &str, component: &str) -> usize {
     let order = order(events, state);
     order.iter().position(|it| it == component).unwrap_or_else(|| panic!("{component} is never {state}: {order:?}"))
+}
+
+/// Whether a line is as written; `…` stands for anything.
+fn fits(shown: &str, written: &str) -> bool {
+    let mut parts = written.split('…');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = shown.strip_prefix(first) else { return false };
+    for part in parts {
+        let Some(place) = rest.find(part) else { return false };
+        rest = &rest[place + part.len()..];
+    }
+    rest.is_empty() || written.ends_with('…')
+}
+
+#[test]
+fn the_operator_s_guide_works_as_written() {
+    let site = Site::open("guide");
+    let text = std::fs::read_to_string(session::root().join("docs/OPERATING.md")).unwrap();
+    std::fs::copy(site.data().join("access.json"), site.place.join("access.json")).unwrap();
+    let blocks = text.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
+    for turn in blocks.flat_map(session::turns).filter(|turn| !turn.command.starts_with("holdfast manager run")) {
+        let shown = session::run(&site.place, &turn.command);
+        let mut rest = shown.iter();
+        for line in turn.shown.iter().filter(|line| !line.is_empty() && line.as_str() != "…") {
+            let found = rest.any(|it| fits(it, line));
+            assert!(found, "$ {}\nshould show\n{line}\nbut shows\n{}", turn.command, shown.join("\n"));
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

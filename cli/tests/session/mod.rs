@@ -3,6 +3,8 @@
 //! Commands are run by a shell in a folder of their own, in which the examples lie and `holdfast` can be found, so that
 //! what is written can be pasted.
 
+#![allow(dead_code, reason = "each test program uses its own part of this")]
+
 use std::{
     env, fs,
     path::{Path, PathBuf},

@@ -16,7 +16,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use vm_agent::{Presence, host, program};
 
@@ -104,18 +104,17 @@ async fn look_after(place: &Path, executable: &Path, manager: SocketAddr, mut is
     let mut pause = AGAIN_FIRST;
     loop {
         let began = tokio::time::Instant::now();
-        let running = async {
-            let ended = match Presence::of(place) {
-                Some(presence) => presence.ended().await,
-                None => run(place, executable, manager).await,
-            };
-            if let Err(error) = ended {
-                tracing::error!(place = %place.display(), %error, "an agent cannot be started");
-            }
-        };
-        tokio::select! {
-            over = &mut is_over => return over.is_ok(),
-            () = running => tracing::warn!(place = %place.display(), "an agent ended; it is started again"),
+        match Agent::find_or_start(place, executable, manager) {
+            Ok(mut agent) => tokio::select! {
+                over = &mut is_over => {
+                    if over.is_ok() {
+                        agent.end(place).await;
+                    }
+                    return over.is_ok();
+                }
+                () = agent.ended() => tracing::warn!(place = %place.display(), "an agent ended; it is started again"),
+            },
+            Err(error) => tracing::error!(place = %place.display(), %error, "an agent cannot be started"),
         }
         if began.elapsed() > STEADY {
             pause = AGAIN_FIRST;
@@ -127,20 +126,54 @@ async fn look_after(place: &Path, executable: &Path, manager: SocketAddr, mut is
     }
 }
 
-/// Runs an agent to its end. It is a process group of its own, and does not end with us.
-async fn run(place: &Path, executable: &Path, manager: SocketAddr) -> io::Result<()> {
-    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(place.join("agent.log"))?;
-    let mut agent = Command::new(executable)
-        .args(["agent", "run", "--listen", "127.0.0.1:0", "--manager"])
-        .arg(manager.to_string())
-        .arg("--data")
-        .arg(place)
-        .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
-        .stderr(log)
-        .process_group(0)
-        .spawn()?;
-    agent.wait().await.map(drop)
+/// An agent that runs.
+enum Agent {
+    /// It was running when we came.
+    Found(Presence),
+    /// We have started it. It is a process group of its own, and does not end with us.
+    Started(Child),
+}
+
+impl Agent {
+    fn find_or_start(place: &Path, executable: &Path, manager: SocketAddr) -> io::Result<Self> {
+        if let Some(presence) = Presence::of(place) {
+            return Ok(Self::Found(presence));
+        }
+        let log = OpenOptions::new().create(true).append(true).mode(0o600).open(place.join("agent.log"))?;
+        let agent = Command::new(executable)
+            .args(["agent", "run", "--listen", "127.0.0.1:0", "--manager"])
+            .arg(manager.to_string())
+            .arg("--data")
+            .arg(place)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0)
+            .spawn()?;
+        Ok(Self::Started(agent))
+    }
+
+    /// Waits until it has ended.
+    async fn ended(&mut self) {
+        let ended = match self {
+            Self::Found(presence) => presence.ended().await,
+            Self::Started(agent) => agent.wait().await.map(drop),
+        };
+        if let Err(error) = ended {
+            tracing::error!(%error, "an agent cannot be watched");
+        }
+    }
+
+    /// Ends it: in good order if it has got so far as to say who it is.
+    async fn end(&mut self, place: &Path) {
+        if let Some(presence) = Presence::of(place) {
+            presence.end(GRACE).await;
+        }
+        if let Self::Started(agent) = self {
+            // It may have ended, which is what is wanted.
+            let _ = agent.kill().await;
+        }
+    }
 }
 
 /// Ends the agent and all processes of its components, and removes the directory.
