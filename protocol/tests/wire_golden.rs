@@ -10,6 +10,7 @@ use protocol::{
     Name, Need, Notice, Operation, Order, OrderNumber, Patience, Report, Strategy, Ticket, Values, VmId, VmState, Wire,
     Wish,
     agent::{self, Alarm as AgentAlarm, Input as AgentInput},
+    letter::{ToAgent, ToManager},
     manager::{self, Alarm as ManagerAlarm, CloudOutcome, Input as ManagerInput, Request},
     wire,
 };
@@ -56,6 +57,8 @@ variants! {
     Operation { Prepare, Start, Run, Rebind, Stop, Purge }
     ComponentState { Stopped, Starting, Started, Stopping, Failed }
     VmState { Empty, Started, Stopped }
+    ToAgent { Order, Neighbour, ShowOutput }
+    ToManager { Report, Listening, Output }
 }
 
 #[test]
@@ -80,6 +83,8 @@ fn the_bytes_of_every_message_are_as_they_were() {
     lines.section("words inside messages", operations(), |it| it);
     lines.section("words inside messages", component_states(), |it| it);
     lines.section("words inside messages", vm_states(), |it| it);
+    lines.section("letters to an agent", letters_to_agent(), |letter| letter);
+    lines.section("letters to the manager", letters_to_manager(), |letter| letter);
     golden::check("messages.txt", &lines.text);
 }
 
@@ -108,6 +113,28 @@ impl Lines {
             self.text.push_str(&format!("{title}: {variant}: {sentence} | {hex}\n"));
         }
     }
+}
+
+fn letters_to_agent() -> Vec<(&'static str, ToAgent)> {
+    let order = Order { number: OrderNumber(4), instruction: Instruction::RollCall };
+    let address = "10.0.0.7:7400".parse().expect("an address");
+    let newer = "[fd00::7]:7400".parse().expect("an address");
+    vec![
+        ("an order", ToAgent::Order(order)),
+        ("where a neighbour listens", ToAgent::Neighbour { vm: VmId(2), address }),
+        ("where another one listens", ToAgent::Neighbour { vm: VmId(2), address: newer }),
+        ("what has it written", ToAgent::ShowOutput { question: 7, component: ComponentId(5), bytes_max: 300 }),
+    ]
+}
+
+fn letters_to_manager() -> Vec<(&'static str, ToManager)> {
+    let address = "10.0.0.7:7400".parse().expect("an address");
+    vec![
+        ("a report", ToManager::Report(Report { through: OrderNumber(9), facts: vec![] })),
+        ("where it listens", ToManager::Listening { address }),
+        ("what was written", ToManager::Output { question: 7, output: Ok("ready".into()) }),
+        ("why it cannot be shown", ToManager::Output { question: 7, output: Err("gone".into()) }),
+    ]
 }
 
 fn name(text: &str) -> Name {
