@@ -2,13 +2,15 @@
 //!
 //! `cargo run --release -p model-check --example shapes`
 
+#[path = "../tests/rival/mod.rs"]
+mod rival;
+
 use model_check::{
-    Action, World,
     explore::{self, Settings},
-    property,
     scenario::shapes::{self, Course},
 };
-use stateright::{Checker, Model, Property};
+use rival::Walk;
+use stateright::{Checker, Model};
 use std::time::{Duration, Instant};
 
 /// Stateright is stopped after so many states: enough to know how fast it is.
@@ -77,30 +79,4 @@ fn main() {
 
 fn rate(states: usize, time: Duration) -> f64 {
     f64::from(u32::try_from(states).unwrap_or(u32::MAX)) / time.as_secs_f64()
-}
-
-/// A world for Stateright: the same actions, the same steps, the same checks.
-struct Walk(World);
-
-impl Model for Walk {
-    type State = World;
-    type Action = Action;
-
-    fn init_states(&self) -> Vec<World> {
-        vec![self.0.clone()]
-    }
-
-    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
-        actions.extend(world.actions());
-    }
-
-    fn next_state(&self, world: &World, action: Action) -> Option<World> {
-        let mut next = world.clone();
-        next.apply(action);
-        Some(next)
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![Property::always("every property", |_, world: &World| property::of_world(world, None).is_none())]
-    }
 }

@@ -1,7 +1,10 @@
 //! Every order of events: the stories, exact numbers of states, and the reductions against no reduction at all.
 
+mod rival;
+mod stories;
+
 use model_check::{
-    Action, Faults, Scenario, World,
+    Faults, Scenario,
     explore::{self, Findings, Settings},
     property,
     scenario::{
@@ -9,11 +12,9 @@ use model_check::{
         shapes::{self, Course},
     },
 };
-use stateright::{Checker, Model, Property};
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use rival::Walk;
+use stateright::{Checker, Model};
+use stories::all;
 
 /// How many worlds of each story are looked at here, the nearest first; `cargo xtask soak` looks at all of them.
 const STATES_MAX: usize = 100_000;
@@ -143,46 +144,6 @@ fn complaint(scenario: &Scenario, findings: &Findings) -> Option<String> {
 /// The story whose name begins so.
 fn story(name: &str) -> Scenario {
     all().into_iter().find(|scenario| scenario.name.starts_with(name)).expect("there is such a story")
-}
-
-fn all() -> Vec<Scenario> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
-    let entries = fs::read_dir(folder).expect("the scenarios are beside this test");
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    let read = |path: &PathBuf| {
-        let text = fs::read_to_string(path).expect("a scenario is a readable text");
-        Scenario::parse(&path.to_string_lossy(), &text).unwrap_or_else(|error| panic!("{error}"))
-    };
-    paths.iter().map(read).collect()
-}
-
-/// A world for Stateright: the same actions, the same steps.
-struct Walk(World);
-
-impl Model for Walk {
-    type State = World;
-    type Action = Action;
-
-    fn init_states(&self) -> Vec<World> {
-        vec![self.0.clone()]
-    }
-
-    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
-        actions.extend(world.actions());
-    }
-
-    fn next_state(&self, world: &World, action: Action) -> Option<World> {
-        let mut next = world.clone();
-        next.apply(action);
-        Some(next)
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![Property::always("every property of the project", |_, world: &World| {
-            property::of_world(world, None).is_none()
-        })]
-    }
 }
 
 /// The faults of the stories are counted, so that none is explored without.

@@ -2,13 +2,10 @@
 //!
 //! The explorer looks at every order; this test says quickly, and with few words, that a story holds at all.
 
-use model_check::{Faults, Scenario, World, scenario::shapes, world::Event};
-use protocol::invariant;
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+mod stories;
+
+use model_check::{Faults, Scenario, property, scenario::shapes, world::Event};
+use stories::all;
 
 /// How many random orders of each story are tried.
 const ORDERS: u64 = 150;
@@ -68,18 +65,6 @@ fn every_row_of_the_catalogue_has_its_scenario() {
     assert!(missing.is_empty(), "no scenario for {missing:?}");
 }
 
-fn all() -> Vec<Scenario> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
-    let entries = fs::read_dir(folder).expect("the scenarios are beside this test");
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    let read = |path: &PathBuf| {
-        let text = fs::read_to_string(path).expect("a scenario is a readable text");
-        Scenario::parse(&path.to_string_lossy(), &text).unwrap_or_else(|error| panic!("{error}"))
-    };
-    paths.iter().map(read).collect()
-}
-
 /// The first thing that goes wrong with a story, in any of the orders tried.
 fn check(scenario: &Scenario) -> Option<String> {
     assert_eq!(scenario.lines.len(), scenario.expected.answers.len());
@@ -106,7 +91,10 @@ fn run(scenario: &Scenario, seed: u64) -> (Vec<Event>, Option<String>) {
         }
         let choice = if seed == 0 { 0 } else { draw(&mut random, actions.len()) };
         let event = world.apply(actions[choice]);
-        let complaint = scenario.expected.objection(&world, &event).or_else(|| violation(&world));
+        let complaint = scenario.expected.objection(&world, &event).or_else(|| {
+            let breach = property::of_world(&world, None);
+            breach.map(|breach| breach.to_string())
+        });
         events.push(event);
         if complaint.is_some() {
             return (events, complaint);
@@ -119,14 +107,4 @@ fn draw(random: &mut u64, many: usize) -> usize {
     *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     let drawn = (*random >> 33) % u64::try_from(many).expect("a list is not that long");
     usize::try_from(drawn).expect("it is less than the length of a list")
-}
-
-/// The first invariant that does not hold.
-fn violation(world: &World) -> Option<String> {
-    let of_one = world.agents().flat_map(invariant::of_agent).next().map(|violation| violation.to_string());
-    let views: BTreeMap<_, _> = world.agents().map(|agent| (agent.id(), invariant::view(agent))).collect();
-    let between = views.values().find_map(|view| invariant::between_agents(view, |vm| views.get(&vm)));
-    let between =
-        between.map(|(binding, component)| format!("{component} uses {binding}, and nobody stands behind it"));
-    of_one.or(between).or_else(|| invariant::of_manager(world.manager()).map(|violation| violation.to_string()))
 }

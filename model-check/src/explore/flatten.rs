@@ -5,8 +5,8 @@
 //! leaves is lossless but for collisions, because each leaf carries its whole path.
 
 use super::{
-    intern::{fingerprint, half},
-    orbit::{Orbits, mix},
+    intern::{fingerprint, half, mix},
+    orbit::Orbits,
 };
 use serde::{
     Serialize,

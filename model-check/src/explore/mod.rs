@@ -7,6 +7,7 @@
 //! Two worlds with the same fingerprint are taken to be one. With 128 bits, among a thousand million worlds, the chance
 //! that any two different ones collide is below one in 10^20.
 
+mod atlas;
 mod flatten;
 mod graph;
 mod intern;
@@ -21,6 +22,7 @@ use crate::{
     surroundings::{Faults, Line},
     world::{Event, World},
 };
+use atlas::Atlas;
 use graph::Graph;
 use orbit::Orbits;
 use protocol::Name;
@@ -32,7 +34,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
 };
-use walker::{Atlas, Row, Walker};
+use walker::{Row, Walker};
 
 /// How to explore.
 #[derive(Clone, Copy, Debug)]
@@ -137,16 +139,44 @@ struct Search<'a> {
 }
 
 /// A world still to be looked at.
-struct Open {
+#[derive(Clone, Copy)]
+struct Open<'l> {
     index: u32,
-    row: Row,
+    row: &'l [u32],
     print: u128,
+}
+
+/// Worlds still to be looked at, their rows in one piece: a list for each row would cost more than what is in it.
+#[derive(Default)]
+struct Level {
+    /// Each with its number, its fingerprint, and where its row ends.
+    worlds: Vec<(u32, u128, usize)>,
+    rows: Vec<u32>,
+}
+
+impl Level {
+    fn push(&mut self, open: Open<'_>) {
+        self.rows.extend_from_slice(open.row);
+        self.worlds.push((open.index, open.print, self.rows.len()));
+    }
+
+    fn world(&self, place: usize) -> Open<'_> {
+        let (index, print, to) = self.worlds[place];
+        let from = place.checked_sub(1).map_or(0, |before| self.worlds[before].2);
+        Open { index, row: &self.rows[from..to], print }
+    }
+
+    fn append(&mut self, other: Self) {
+        let moved = self.rows.len();
+        self.rows.extend_from_slice(&other.rows);
+        self.worlds.extend(other.worlds.into_iter().map(|(index, print, to)| (index, print, to + moved)));
+    }
 }
 
 /// What one thread brings home from one level.
 #[derive(Default)]
 struct Harvest {
-    next: Vec<Open>,
+    next: Level,
     graph: Graph,
 }
 
@@ -178,22 +208,23 @@ impl<'a> Search<'a> {
         self.seen.insert(orbit);
         let mut graph = Graph::default();
         graph.root();
-        let mut level = vec![Open { index: 0, row, print }];
+        let mut level = Level::default();
+        level.push(Open { index: 0, row: &row, print });
         let mut complete = true;
         let mut depth = 0;
-        while !level.is_empty() && self.found().is_none() {
+        while !level.worlds.is_empty() && self.found().is_none() {
             if self.seen.count() > self.settings.states_max {
                 complete = false;
                 break;
             }
             let harvests = self.walk_level(&mut walkers, &level);
-            level.clear();
+            level = Level::default();
             for harvest in harvests {
-                level.extend(harvest.next);
+                level.append(harvest.next);
                 graph.merge(harvest.graph);
             }
             depth += 1;
-            watch(Progress { states: self.seen.count(), open: level.len(), depth });
+            watch(Progress { states: self.seen.count(), open: level.worlds.len(), depth });
         }
         let sometimes = walkers.iter().flat_map(|walker| walker.sights.iter().copied()).collect();
         drop(walkers);
@@ -209,20 +240,21 @@ impl<'a> Search<'a> {
     }
 
     /// Lets every thread take worlds of this level, a handful at a time.
-    fn walk_level(&self, walkers: &mut [Walker<'_>], level: &[Open]) -> Vec<Harvest> {
+    fn walk_level(&self, walkers: &mut [Walker<'_>], level: &Level) -> Vec<Harvest> {
         const HANDFUL: usize = 256;
         // A small level is not worth a second thread.
-        let threads = walkers.len().min(level.len().div_ceil(HANDFUL)).max(1);
+        let size = level.worlds.len();
+        let threads = walkers.len().min(size.div_ceil(HANDFUL)).max(1);
         let next = AtomicUsize::new(0);
         let work = |walker: &mut Walker<'_>| {
             let mut harvest = Harvest::default();
             loop {
                 let from = next.fetch_add(HANDFUL, Ordering::Relaxed);
-                if from >= level.len() {
+                if from >= size {
                     return harvest;
                 }
-                for open in &level[from..level.len().min(from + HANDFUL)] {
-                    self.expand(walker, open, &mut harvest);
+                for place in from..size.min(from + HANDFUL) {
+                    self.expand(walker, level.world(place), &mut harvest);
                 }
             }
         };
@@ -238,19 +270,20 @@ impl<'a> Search<'a> {
     }
 
     /// Looks at everything that can happen next in one world.
-    fn expand(&self, walker: &mut Walker<'_>, open: &Open, harvest: &mut Harvest) {
-        let mut actions = walker.actions(&open.row);
+    fn expand(&self, walker: &mut Walker<'_>, open: Open<'_>, harvest: &mut Harvest) {
+        let mut actions = walker.actions(open.row);
         if actions.iter().all(|(action, _)| action.is_fault()) {
             self.record_end(walker, open);
         }
         if self.settings.ample
-            && let Some(quiet) = actions.iter().copied().find(|action| walker.is_quiet(&open.row, *action))
+            && let Some(quiet) = actions.iter().copied().find(|action| walker.is_quiet(open.row, *action))
         {
             actions = vec![quiet];
         }
         let (mut row, mut changed) = (Row::new(), Vec::new());
         for action in actions {
-            row.clone_from(&open.row);
+            row.clear();
+            row.extend_from_slice(open.row);
             let mut print = open.print;
             walker.apply(&mut row, &mut print, action, &mut changed);
             let orbit = if self.orbits.is_empty() { print } else { walker.print_of_orbit(&row) };
@@ -266,7 +299,7 @@ impl<'a> Search<'a> {
             if let Some(breach) = walker.breach(&row, &changed) {
                 self.record(breach, index);
             }
-            harvest.next.push(Open { index, row: row.clone(), print });
+            harvest.next.push(Open { index, row: &row, print });
         }
     }
 
@@ -275,7 +308,7 @@ impl<'a> Search<'a> {
         &self,
         expected: &Expected,
         walker: &mut Walker<'_>,
-        (before, action): (&Open, (Action, u32)),
+        (before, action): (Open<'_>, (Action, u32)),
         (row, changed): (&Row, &[usize]),
         index: u32,
     ) {
@@ -288,7 +321,7 @@ impl<'a> Search<'a> {
         }
         // Only the answer to a request needs the event itself.
         if action.0 == Action::Ask {
-            let mut world = walker.world(&before.row);
+            let mut world = walker.world(before.row);
             let event = world.apply(action.0);
             if let Some(detail) = expected.objection(&world, &event) {
                 self.record(Breach { property: property::AS_TOLD, detail }, index);
@@ -304,8 +337,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn record_end(&self, walker: &mut Walker<'_>, open: &Open) {
-        let world = walker.world(&open.row);
+    fn record_end(&self, walker: &mut Walker<'_>, open: Open<'_>) {
+        let world = walker.world(open.row);
         let unfinished = self.expected.is_some_and(|expected| expected.changes != Changes::Done);
         if let Some(breach) =
             property::at_end(&world).filter(|breach| breach.property != property::RESTS || !unfinished)

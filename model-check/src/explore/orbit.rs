@@ -7,7 +7,7 @@
 
 use super::{
     flatten::Leaves,
-    intern::{fingerprint, half},
+    intern::{fingerprint, half, mix},
 };
 use crate::{Action, Faults, Line, World};
 use protocol::{Name, Wire, Wish, manager::Request};
@@ -54,26 +54,20 @@ impl Orbits {
         self.classes.is_empty()
     }
 
-    /// The fingerprint of a world whose parts have these leaves.
-    pub(super) fn print<'l>(&self, parts: impl Iterator<Item = &'l Leaves>) -> u128 {
+    /// The fingerprint of a world whose parts have these leaves; `sums` is room to reckon in.
+    pub(super) fn print<'l>(&self, parts: impl Iterator<Item = &'l Leaves>, sums: &mut Vec<u128>) -> u128 {
         let mut plain: u128 = 0;
-        let mut sums = vec![0_u128; self.classes.len()];
+        sums.clear();
+        sums.resize(self.classes.len(), 0);
         for leaves in parts {
             plain = plain.wrapping_add(leaves.plain);
             for (replica, sum) in &leaves.of {
                 sums[*replica] = sums[*replica].wrapping_add(*sum);
             }
         }
-        let mixed = sums.into_iter().zip(&self.classes).map(|(sum, class)| mix(sum ^ u128::from(*class)));
+        let mixed = sums.iter().zip(&self.classes).map(|(sum, class)| mix(sum ^ u128::from(*class)));
         mixed.fold(plain, u128::wrapping_add)
     }
-}
-
-/// Spreads every bit over all others, so that a sum of mixed numbers says which numbers were mixed.
-pub(super) fn mix(number: u128) -> u128 {
-    let number = (number ^ (number >> 67)).wrapping_mul(0xda94_2042_e4dd_58b5_9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 59)).wrapping_mul(0x2127_599b_f432_5c37_bf58_476d_1ce4_e5b9);
-    number ^ (number >> 61)
 }
 
 /// A VM with its components.

@@ -5,8 +5,9 @@
 //! a few look-ups.
 
 use super::{
+    atlas::{Atlas, Stepped, Taken},
     flatten::{Leaves, flatten},
-    intern::{Interner, fingerprint},
+    intern::fingerprint,
     orbit::Orbits,
 };
 use crate::{
@@ -16,70 +17,14 @@ use crate::{
 };
 use protocol::{Name, VmId, Work, invariant::View};
 use rustc_hash::FxHashMap;
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, RwLock},
-};
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 /// A world as numbers of parts, by slot. What is missing at the end is nothing.
 pub(super) type Row = Vec<u32>;
 
-/// What all walkers share.
-#[derive(Default)]
-pub(super) struct Atlas {
-    pub(super) parts: Interner<Part>,
-    inputs: Interner<Input>,
-    items: Interner<Item>,
-    pub(super) actions: Interner<Action>,
-    places: RwLock<Places>,
-    /// What machines did, by part and input: the dearest thing to compute, so no thread computes it twice.
-    stepped: RwLock<FxHashMap<(u32, u32), Arc<Stepped>>>,
-}
-
-#[derive(Default)]
-struct Places {
-    slots: FxHashMap<Place, u32>,
-    places: Vec<Place>,
-}
-
-impl Atlas {
-    /// An atlas in which number 0 is no part at all.
-    pub(super) fn new() -> Self {
-        let atlas = Self::default();
-        atlas.parts.number(Part::Nothing);
-        // The first slots are looked at for every action.
-        for place in [Place::Operator, Place::Manager, Place::Cloud] {
-            atlas.slot(place);
-        }
-        atlas
-    }
-
-    fn slot(&self, place: Place) -> u32 {
-        let mut places = self.places.write().expect("no thread panics while it holds the places");
-        let next = u32::try_from(places.places.len()).expect("few places");
-        let slot = *places.slots.entry(place).or_insert(next);
-        if slot == next {
-            places.places.push(place);
-        }
-        slot
-    }
-}
-
 const OPERATOR: usize = 0;
 const MANAGER: usize = 1;
 const CLOUD: usize = 2;
-
-#[derive(Default)]
-struct Taken {
-    part: u32,
-    input: Option<(u32, u32)>,
-    effects: Vec<(u32, u32)>,
-}
-
-struct Stepped {
-    part: u32,
-    effects: Vec<(u32, u32)>,
-}
 
 /// What a walker remembers of a part.
 struct Known {
@@ -88,6 +33,10 @@ struct Known {
     /// The verdict on the part alone, once asked for.
     breach: Option<Option<Breach>>,
     view: Option<Arc<View>>,
+    /// What can happen at the slot where it was first met: these choices of the walker.
+    menu: Option<(u32, Range<u32>)>,
+    /// Its leaves at the slot where it was first met.
+    leaves: Option<(u32, Leaves)>,
 }
 
 #[derive(Clone, Copy)]
@@ -111,10 +60,14 @@ pub(super) struct Walker<'a> {
     taken: FxHashMap<(u32, u32), Arc<Taken>>,
     stepped: FxHashMap<(u32, u32), Arc<Stepped>>,
     puts: FxHashMap<(u32, u32), u32>,
-    menus: FxHashMap<(u32, u32), Arc<[Choice]>>,
+    /// What can happen, by slot and part, where a part was met at other slots before.
+    menus: FxHashMap<(u32, u32), Range<u32>>,
+    choices: Vec<Choice>,
     pairs: FxHashMap<(u32, u32), bool>,
     alone: FxHashMap<u32, bool>,
+    /// The leaves of parts that were met at other slots before.
     leaves: FxHashMap<(u32, u32), Leaves>,
+    sums: Vec<u128>,
     /// What should be seen at least once, or the properties would hold only because nothing happened.
     pub(super) sights: BTreeSet<&'static str>,
 }
@@ -139,9 +92,11 @@ impl<'a> Walker<'a> {
             stepped: FxHashMap::default(),
             puts: FxHashMap::default(),
             menus: FxHashMap::default(),
+            choices: Vec::new(),
             pairs: FxHashMap::default(),
             alone: FxHashMap::default(),
             leaves: FxHashMap::default(),
+            sums: Vec::new(),
             sights: BTreeSet::new(),
         }
     }
@@ -180,14 +135,24 @@ impl<'a> Walker<'a> {
 
     /// The fingerprint of a row up to an exchange of replicas.
     pub(super) fn print_of_orbit(&mut self, row: &[u32]) -> u128 {
-        for (slot, number) in (0_u32..).zip(row).filter(|(_, number)| **number != 0) {
-            if !self.leaves.contains_key(&(slot, *number)) {
-                let (place, part) = (self.place(slot as usize), self.part(*number));
-                self.leaves.insert((slot, *number), flatten(&place, &*part, self.orbits));
+        let occupied = || (0_u32..).zip(row).filter(|(_, number)| **number != 0);
+        for (slot, number) in occupied() {
+            let met = self.know(*number).leaves.as_ref().map(|(at, _)| *at);
+            if met == Some(slot) || met.is_some() && self.leaves.contains_key(&(slot, *number)) {
+                continue;
+            }
+            let (place, part) = (self.place(slot as usize), self.part(*number));
+            let leaves = flatten(&place, &*part, self.orbits);
+            match met {
+                None => self.know(*number).leaves = Some((slot, leaves)),
+                Some(_) => drop(self.leaves.insert((slot, *number), leaves)),
             }
         }
-        let occupied = (0_u32..).zip(row).filter(|(_, number)| **number != 0);
-        self.orbits.print(occupied.map(|(slot, number)| &self.leaves[&(slot, *number)]))
+        let found = |(slot, number): (u32, &u32)| match self.known[*number as usize].as_ref().map(|it| &it.leaves) {
+            Some(Some((at, leaves))) if *at == slot => leaves,
+            _ => &self.leaves[&(slot, *number)],
+        };
+        self.orbits.print(occupied().map(found), &mut self.sums)
     }
 
     /// Everything that can happen next, as numbers of actions.
@@ -197,7 +162,8 @@ impl<'a> Walker<'a> {
             if row[slot] == 0 {
                 continue;
             }
-            for choice in self.menu(slot, row[slot]).iter() {
+            for choice in self.menu(slot, row[slot]) {
+                let choice = self.choices[choice as usize];
                 let up = choice.receiver.is_none_or(|agent| self.is_agent(row, agent));
                 if up {
                     found.push((choice.action, choice.number));
@@ -310,11 +276,14 @@ impl<'a> Walker<'a> {
 
     /// The components that are asked to stop in these slots.
     pub(super) fn stopping(&mut self, row: &[u32], changed: &[usize]) -> Vec<Name> {
-        let hosts = changed.iter().map(|slot| self.part(row[*slot])).collect::<Vec<_>>();
-        let tasks = hosts
-            .iter()
-            .filter_map(|part| if let Part::Host(host) = &**part { Some(host.tasks.values()) } else { None });
-        tasks.flatten().filter(|task| task.work == Work::Stop).map(|task| task.name.clone()).collect()
+        let mut names = Vec::new();
+        for slot in changed {
+            if let Part::Host(host) = &*self.know(row[*slot]).part {
+                let stops = host.tasks.values().filter(|task| task.work == Work::Stop);
+                names.extend(stops.map(|task| task.name.clone()));
+            }
+        }
+        names
     }
 
     /// Whether an action can be taken before all else, because nothing else can make a difference to it, nor it to anything
@@ -370,23 +339,33 @@ impl<'a> Walker<'a> {
         matches!(&*self.know(number).part, Part::Agent(_))
     }
 
-    fn menu(&mut self, slot: usize, number: u32) -> Arc<[Choice]> {
+    fn menu(&mut self, slot: usize, number: u32) -> Range<u32> {
         let key = (u32::try_from(slot).expect("few places"), number);
+        let first = match &self.know(number).menu {
+            Some((at, menu)) if *at == key.0 => return menu.clone(),
+            known => known.is_none(),
+        };
         if let Some(menu) = self.menus.get(&key) {
             return menu.clone();
         }
         let mut actions = Vec::new();
         let (place, part) = (self.place(slot), self.part(number));
         world::possible(place, &part, |_| true, &mut actions);
-        let choices = actions.into_iter().map(|action| {
+        let size = |walker: &Self| u32::try_from(walker.choices.len()).expect("few choices");
+        let from = size(self);
+        for action in actions {
             let receiver = match action {
                 Action::Order(vm) | Action::Notice(_, vm) => Some(self.slot(Place::Agent(vm))),
                 _ => None,
             };
-            Choice { action, number: self.atlas.actions.number(action), receiver }
-        });
-        let menu: Arc<[Choice]> = choices.collect::<Vec<_>>().into();
-        self.menus.insert(key, menu.clone());
+            self.choices.push(Choice { action, number: self.atlas.actions.number(action), receiver });
+        }
+        let menu = from..size(self);
+        if first {
+            self.know(number).menu = Some((key.0, menu.clone()));
+        } else {
+            self.menus.insert(key, menu.clone());
+        }
         menu
     }
 
@@ -465,7 +444,7 @@ impl<'a> Walker<'a> {
         self.known[index].get_or_insert_with(|| {
             let (part, print) = self.atlas.parts.value(number);
             self.sights.extend(property::sights(&part));
-            Known { part, print, breach: None, view: None }
+            Known { part, print, breach: None, view: None, menu: None, leaves: None }
         })
     }
 

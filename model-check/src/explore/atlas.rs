@@ -1,0 +1,66 @@
+//! What all walkers share: the numbers of parts, inputs, items, actions and places, and what machines did.
+
+use super::intern::Interner;
+use crate::{
+    action::Action,
+    world::{Input, Item, Part, Place},
+};
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, RwLock};
+
+/// What all walkers share.
+#[derive(Default)]
+pub(super) struct Atlas {
+    pub(super) parts: Interner<Part>,
+    pub(super) inputs: Interner<Input>,
+    pub(super) items: Interner<Item>,
+    pub(super) actions: Interner<Action>,
+    pub(super) places: RwLock<Places>,
+    /// What machines did, by part and input: the dearest thing to compute, so no thread computes it twice.
+    pub(super) stepped: RwLock<FxHashMap<(u32, u32), Arc<Stepped>>>,
+}
+
+/// The places there are, each with its slot in a row.
+#[derive(Default)]
+pub(super) struct Places {
+    slots: FxHashMap<Place, u32>,
+    pub(super) places: Vec<Place>,
+}
+
+impl Atlas {
+    /// An atlas in which number 0 is no part at all.
+    pub(super) fn new() -> Self {
+        let atlas = Self::default();
+        atlas.parts.number(Part::Nothing);
+        // The first slots are looked at for every action.
+        for place in [Place::Operator, Place::Manager, Place::Cloud] {
+            atlas.slot(place);
+        }
+        atlas
+    }
+
+    /// The slot of a place; a new one if it has none yet.
+    pub(super) fn slot(&self, place: Place) -> u32 {
+        let mut places = self.places.write().expect("no thread panics while it holds the places");
+        let next = u32::try_from(places.places.len()).expect("few places");
+        let slot = *places.slots.entry(place).or_insert(next);
+        if slot == next {
+            places.places.push(place);
+        }
+        slot
+    }
+}
+
+/// What was taken out of a part by an action.
+#[derive(Default)]
+pub(super) struct Taken {
+    pub(super) part: u32,
+    pub(super) input: Option<(u32, u32)>,
+    pub(super) effects: Vec<(u32, u32)>,
+}
+
+/// What a machine did on an input.
+pub(super) struct Stepped {
+    pub(super) part: u32,
+    pub(super) effects: Vec<(u32, u32)>,
+}
