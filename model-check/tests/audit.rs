@@ -120,7 +120,7 @@ fn a_provider_that_stops_without_waiting_for_its_loan_is_found() {
             step.input,
             Some(Input::Agent(agent::Input::FromPeer(_, Notice::UnbindConfirmed { last: false, .. })))
         );
-        notice.then(|| step.input.clone())
+        notice.then(|| step.input.clone()).flatten()
     };
     let (past, place, input) = pasts
         .iter()
