@@ -12,6 +12,10 @@ pub const VALUE_BYTES_MAX: usize = 1 << 16;
 /// Bytes of a component's recipe. The manager refuses a change with a longer one.
 pub const RECIPE_BYTES_MAX: usize = 1 << 18;
 
+/// Names of imports, exports and values of one component, all together; with the recipe they fit into one message. The
+/// manager refuses a change with more.
+pub const KIND_NAMES_MAX: usize = 2_000;
+
 /// Components on one VM. The manager refuses the change that would add one more.
 pub const COMPONENTS_PER_VM_MAX: usize = 20_000;
 

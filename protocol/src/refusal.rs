@@ -150,6 +150,12 @@ pub enum Refusal {
         /// The component.
         component: Name,
     },
+    /// It has more imports, exports and values than the bound.
+    #[error("component {component:?} has more than {} imports, exports and values", bounds::KIND_NAMES_MAX)]
+    TooManyNames {
+        /// The component.
+        component: Name,
+    },
     /// There is nothing to try again.
     #[error("component {component:?} has no failed operation to retry or skip")]
     NothingFailed {

@@ -98,6 +98,7 @@ fn every_refusal_has_its_reason_and_its_text() {
             "a recipe beyond the bound",
             make([add("new", "v1", Kind { recipe: vec![0; bounds::RECIPE_BYTES_MAX + 1].into(), ..Kind::default() })]),
         ),
+        ("more names than a message holds", make([add("new", "v1", wordy())])),
     ];
     let mut page = Page::default();
     let mut stage = shop();
@@ -245,8 +246,15 @@ macro_rules! variants {
     };
 }
 
+/// A kind with one name too many.
+fn wordy() -> Kind {
+    let values = (0..bounds::KIND_NAMES_MAX).map(|number| name(&format!("value{number}")));
+    let export = Export { values: values.collect(), capacity: None };
+    Kind { exports: [(name("all"), export)].into(), ..Kind::default() }
+}
+
 variants! {
     UnknownVm, UnknownComponent, UnknownImport, UnknownExport, UnknownBinding, DuplicateVm, DuplicateComponent,
     DuplicateBinding, PortsDiffer, BoundToItself, Cycle, CapacityExceeded, TooFewProviders, NeedsNothing, RemovedTwice,
-    VmLost, TooManyWishes, TooManyComponents, RecipeTooLong, NothingFailed,
+    VmLost, TooManyWishes, TooManyComponents, RecipeTooLong, TooManyNames, NothingFailed,
 }

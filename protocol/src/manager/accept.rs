@@ -257,6 +257,10 @@ impl<'a> Draft<'a> {
         if kind.recipe.len() > bounds::RECIPE_BYTES_MAX {
             self.refusals.push(Refusal::RecipeTooLong { component: component.clone() });
         }
+        let values: usize = kind.exports.values().map(|export| export.values.len()).sum();
+        if kind.imports.len() + kind.exports.len() + values > bounds::KIND_NAMES_MAX {
+            self.refusals.push(Refusal::TooManyNames { component: component.clone() });
+        }
         for (import, it) in &kind.imports {
             self.check_need(component, import, it.need);
         }
