@@ -1,7 +1,7 @@
 //! What must hold in every reachable state, written against the machines' own books.
 //!
-//! [`of_agent`] asks what one agent's books can tell by themselves; [`between_agents`] compares the books of client and
-//! provider; [`of_manager`] looks at the manager's book. The names are those of `docs/PROTOCOL.md`.
+//! [`of_agent`] asks what one agent's books can tell by themselves; a [`View`] is what others must compare with their own;
+//! [`of_manager`] looks at the manager's book. The names are those of `docs/PROTOCOL.md`.
 
 use crate::{
     BindingId, CloudManager, ComponentId, ComponentState, Name, Need, Values, VmAgent, VmId,
@@ -20,15 +20,6 @@ pub enum Violation {
         component: Name,
         /// Its import.
         import: Name,
-    },
-    /// A2: a running component holds a loan whose provider is not started.
-    ProviderNotStarted {
-        /// Where.
-        vm: VmId,
-        /// The client.
-        component: Name,
-        /// What it holds.
-        binding: BindingId,
     },
     /// A3: a binding still touches a VM that this agent was told to forget.
     TouchesForgottenVm {
@@ -69,9 +60,7 @@ impl Violation {
     pub fn property(&self) -> &'static str {
         match self {
             Self::TooFewHeld { .. } => "A1 a running component holds what it needs",
-            Self::ProviderNotStarted { .. } | Self::LentWhileDown { .. } => {
-                "A2 every loan in use is on a started provider"
-            }
+            Self::LentWhileDown { .. } => "A2 every loan in use is on a started provider",
             Self::TouchesForgottenVm { .. } => "A3 nothing touches a lost VM",
             Self::RecallUnanswered { .. } => "A4 a stopped component answers every recall at once",
             Self::StrongCycle { .. } => "A5 strong bindings form no cycle",
@@ -84,9 +73,6 @@ impl fmt::Display for Violation {
         match self {
             Self::TooFewHeld { vm, component, import } => {
                 write!(formatter, "{vm}: {component} is running with too few providers for its import {import}")
-            }
-            Self::ProviderNotStarted { vm, component, binding } => {
-                write!(formatter, "{vm}: {component} is running and holds {binding}, whose provider is not started")
             }
             Self::TouchesForgottenVm { vm, component, forgotten } => {
                 write!(formatter, "{vm}: {component} still has a binding with {forgotten}, which is forgotten")
@@ -115,13 +101,11 @@ pub struct View {
     pub known: Vec<(BindingId, VmId, Values)>,
     /// What a client of each loan that is out must know, where there is anything to know.
     pub handed: Vec<(BindingId, Values)>,
-    /// The VMs that this agent was told to forget. Sorted.
-    pub forgotten: Vec<VmId>,
 }
 
 /// What one agent's books show to the others.
 pub fn view(agent: &VmAgent) -> View {
-    let mut view = View { vm: Some(agent.id()), forgotten: agent.forgotten().collect(), ..View::default() };
+    let mut view = View { vm: Some(agent.id()), ..View::default() };
     for (id, component) in agent.components() {
         let running = component.state().is_running();
         for (binding, holding) in component.holdings().iter().filter(|_| running) {
@@ -195,18 +179,6 @@ pub fn of_component(agent: &VmAgent, component: &Component) -> Vec<Violation> {
         }
     }
     found
-}
-
-/// A2, seen from one client: its provider stands behind each loan in use, or is lost and this agent has not been told.
-pub fn between_agents<'v>(
-    client: &View,
-    provider_of: impl Fn(VmId) -> Option<&'v View>,
-) -> Option<(BindingId, ComponentId)> {
-    let broken = client.held.iter().find(|(binding, provider_vm, _)| match provider_of(*provider_vm) {
-        Some(provider) => provider.lent.binary_search(binding).is_err(),
-        None => client.forgotten.binary_search(provider_vm).is_ok(),
-    });
-    broken.map(|(binding, _, component)| (*binding, *component))
 }
 
 /// A5.
