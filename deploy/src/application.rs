@@ -142,6 +142,13 @@ impl Application {
         }
     }
 
+    /// A file as plain data, without a look at what it means; nothing if it is no YAML.
+    pub fn data(text: &str) -> Option<Value> {
+        let mut findings = Findings::default();
+        let root = crate::yaml::parse(0, text, &mut findings).0?;
+        (findings.count() == 0).then(|| Reading::value(&root))
+    }
+
     /// The number of components of each group, as the files and the inputs say.
     pub fn counts(&self) -> BTreeMap<String, u32> {
         self.components.iter().map(|(name, group)| (name.to_string(), group.count)).collect()

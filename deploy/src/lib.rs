@@ -30,6 +30,7 @@ mod operations;
 mod placement;
 mod problem;
 mod reading;
+mod schema;
 mod source;
 mod template;
 mod wiring;
@@ -42,6 +43,7 @@ pub use expand::Surroundings;
 pub use expansion::{Component, Definition, Expansion, Import, Key, KeyError, Reference, Secret, Vm};
 pub use format::format;
 pub use problem::{Problem, Problems};
+pub use schema::schema;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -23,7 +23,7 @@ pub(crate) const REBIND_FIELDS: &[&str] = &["command", "signal", "time-limit"];
 pub(crate) const STOP_FIELDS: &[&str] = &["command", "signal", "grace", "time-limit"];
 pub(crate) const VALUE_FIELDS: &[&str] = &["template", "at"];
 pub(crate) const FILE_TEMPLATE_FIELDS: &[&str] = &["template", "from", "mode"];
-const SIGNALS: [(&str, Signal); 7] = [
+pub(crate) const SIGNALS: [(&str, Signal); 7] = [
     ("HUP", Signal::Hup),
     ("INT", Signal::Int),
     ("QUIT", Signal::Quit),
