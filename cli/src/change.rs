@@ -44,7 +44,12 @@ impl ChangeOptions {
 
     /// The same, with another strategy unless the options name one.
     pub(crate) fn make_by(&self, usual: Strategy, wishes: Vec<WishDocument>) -> Result<Ending, Failure> {
-        let change = NewChange { strategy: self.strategy.unwrap_or(usual), incomplete: self.incomplete, wishes };
+        let change = NewChange {
+            strategy: self.strategy.unwrap_or(usual),
+            incomplete: self.incomplete,
+            wishes,
+            application: None,
+        };
         let operator = Operator::new(&self.waiting.operator)?;
         if !self.dry_run {
             return self.waiting.ask(&operator, "/v1/changes", &change);

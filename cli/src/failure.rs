@@ -65,6 +65,28 @@ pub(crate) enum Failure {
     /// A file of components is not well written. Each problem stands on a line of its own, with its place.
     #[error("{}", .0.join("\n"))]
     Components(Vec<String>),
+    /// An application file is not well written. Each problem is told with its place.
+    #[error("{0}")]
+    Application(deploy::Problems),
+    /// A secret could not be had. Nothing was changed.
+    #[error("secret {name} cannot be had from the {from}: {why}")]
+    Secret {
+        /// What it is called.
+        name: String,
+        /// `environment`, `file` or `command`.
+        from: String,
+        /// Why not.
+        why: String,
+    },
+    /// What the manager keeps of an application was not written by this program.
+    #[error("what the manager keeps of application {0} cannot be read (was it applied by another version?)")]
+    Record(String, #[source] serde_json::Error),
+    /// The manager has no such application.
+    #[error("the manager has no application {0} (holdfast apply makes one)")]
+    NoApplication(String),
+    /// There is nothing to go back to.
+    #[error("application {0} was applied once: there is nothing before that")]
+    NothingBefore(String),
     /// What was asked for on the command line makes no sense.
     #[error("{0}")]
     Usage(String),

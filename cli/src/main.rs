@@ -5,6 +5,8 @@
 //! Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted.
 
 mod agent;
+mod application_file;
+mod apply;
 mod audit;
 mod binding;
 mod change;
@@ -17,13 +19,16 @@ mod explore;
 mod failure;
 mod faults;
 mod files;
+mod foresight;
 mod history;
+mod language;
 mod manager;
 mod moment;
 mod operator;
 mod optimize;
 mod past;
 mod plain_http;
+mod plan;
 mod progress;
 mod progress_of_change;
 mod replay;
@@ -56,6 +61,13 @@ enum Command {
     Demo(demo::Arguments),
     Manager(manager::Arguments),
     Agent(agent::Arguments),
+    Plan(plan::Arguments),
+    Apply(apply::ApplyArguments),
+    Scale(apply::ScaleArguments),
+    Rollback(apply::RollbackArguments),
+    Remove(apply::RemoveArguments),
+    Fmt(language::FmtArguments),
+    Schema(language::SchemaArguments),
     Status(status::Arguments),
     Vm(vm::Arguments),
     Component(component::Arguments),
@@ -91,6 +103,13 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Manager(arguments) => manager::run(&arguments),
         Command::Agent(arguments) => agent::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
+        Command::Apply(arguments) => apply::apply(&arguments),
+        Command::Scale(arguments) => apply::scale(&arguments),
+        Command::Rollback(arguments) => apply::rollback(&arguments),
+        Command::Remove(arguments) => apply::remove(&arguments),
+        Command::Fmt(arguments) => language::format(&arguments),
+        Command::Schema(arguments) => language::schema(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Vm(arguments) => vm::run(&arguments),
         Command::Component(arguments) => component::run(&arguments),

@@ -82,7 +82,9 @@ fn of_manager(entry: &Entry) -> Option<Input> {
             ToManager::Listening { .. } | ToManager::Output { .. } => return None,
         },
         Entry::Happened { what, .. } => match Manager::read(what)? {
-            ManagerHappening::Asked { request, .. } => manager::Input::FromOperator(request),
+            ManagerHappening::Asked { request, .. } | ManagerHappening::Applied { request, .. } => {
+                manager::Input::FromOperator(request)
+            }
             ManagerHappening::FromCloud(outcome) => manager::Input::FromCloud(outcome),
             ManagerHappening::AlarmRang(alarm) => manager::Input::AlarmRang(alarm),
             ManagerHappening::ShowOutput { .. } => return None,

@@ -9,6 +9,8 @@ use std::fs;
 fn every_example_file_holds_in_every_order_of_events() {
     let place = folder("every-example");
     let mut names: Vec<_> = fs::read_dir(place.join("examples")).expect("there are examples").flatten().collect();
+    // Application files have tests of their own, which run them.
+    names.retain(|entry| entry.path().extension().is_some());
     names.sort_by_key(fs::DirEntry::file_name);
     for name in names.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
         let command = if name.ends_with(".json") { "optimize" } else { "explore" };

@@ -51,6 +51,15 @@ pub struct Event {
     pub about: Option<String>,
 }
 
+/// What is to be remembered of an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// The application.
+    pub name: Name,
+    /// Its record, as whoever applied it wrote it down; nothing, to forget it.
+    pub record: Option<String>,
+}
+
 /// A look at the machine between two steps.
 pub type Look = Box<dyn FnOnce(&CloudManager) + Send>;
 
@@ -62,8 +71,15 @@ pub enum Call {
         request: Request,
         /// Which cloud makes an added VM; of one that is not listed, an agent joins by itself.
         clouds: BTreeMap<Name, String>,
+        /// What is to be remembered of an application if it is accepted.
+        application: Option<Applied>,
         /// Where the answer goes.
         answer: oneshot::Sender<News>,
+    },
+    /// What was applied last of each application.
+    Applications {
+        /// Where the answer goes.
+        answer: oneshot::Sender<BTreeMap<Name, String>>,
     },
     /// Let somebody look at the machine.
     Look(Look),
@@ -104,7 +120,22 @@ impl Desk {
 
     /// Hands a request to the machine; the answer is [`News::Accepted`] or [`News::Refused`], after it was journalled.
     pub async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<News, Halted> {
-        self.call(|answer| Call::Ask { request, clouds, answer }).await
+        self.call(|answer| Call::Ask { request, clouds, application: None, answer }).await
+    }
+
+    /// The same, and an application is remembered with it if it is accepted.
+    pub async fn apply(
+        &self,
+        request: Request,
+        clouds: BTreeMap<Name, String>,
+        application: Applied,
+    ) -> Result<News, Halted> {
+        self.call(|answer| Call::Ask { request, clouds, application: Some(application), answer }).await
+    }
+
+    /// What was applied last of each application.
+    pub async fn applications(&self) -> Result<BTreeMap<Name, String>, Halted> {
+        self.call(|answer| Call::Applications { answer }).await
     }
 
     /// Looks at the machine between two steps.

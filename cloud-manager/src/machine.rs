@@ -43,6 +43,8 @@ struct Books {
     names: NameRegister,
     events: VecDeque<Event>,
     last_event: u64,
+    /// What was applied last of each application, as whoever applied it wrote it down.
+    applications: BTreeMap<Name, String>,
 }
 
 /// What happens to the manager besides letters of agents.
@@ -69,6 +71,19 @@ pub enum Happening {
         component: Name,
         /// At most so many bytes.
         bytes_max: u32,
+    },
+    /// The operator asks for something that makes an application as it is described.
+    Applied {
+        /// For what.
+        request: Request,
+        /// In a few words.
+        about: String,
+        /// Which cloud makes the VMs of these names.
+        clouds: BTreeMap<Name, String>,
+        /// The application.
+        application: Name,
+        /// What is to be remembered of it if the request is accepted; nothing, to forget it.
+        record: Option<String>,
     },
 }
 
@@ -111,6 +126,7 @@ impl Manager {
             names: NameRegister::default(),
             events: VecDeque::new(),
             last_event: 0,
+            applications: BTreeMap::new(),
         };
         Self { signer, books }
     }
@@ -144,6 +160,22 @@ impl Manager {
     /// The number of the latest thing that the operator was told.
     pub fn last_event(&self) -> u64 {
         self.books.last_event
+    }
+
+    /// What was applied last of each application.
+    pub fn applications(&self) -> &BTreeMap<Name, String> {
+        &self.books.applications
+    }
+
+    fn ask(&mut self, at: Moment, request: Request, about: &str, clouds: BTreeMap<Name, String>) -> Outputs {
+        let named: Vec<Name> = clouds.keys().cloned().collect();
+        self.books.clouds.extend(clouds);
+        let outputs = self.step(at, Input::FromOperator(request), Some(about));
+        // What was refused has no cloud.
+        for name in named.iter().filter(|name| self.books.manager.book().vm(name).is_none()) {
+            self.books.clouds.remove(name);
+        }
+        outputs
     }
 
     fn step(&mut self, at: Moment, input: Input, about: Option<&str>) -> Outputs {
@@ -282,13 +314,15 @@ impl Machine for Manager {
 
     fn witness(&mut self, at: Moment, happening: Happening) -> Outputs {
         match happening {
-            Happening::Asked { request, about, clouds } => {
-                let named: Vec<Name> = clouds.keys().cloned().collect();
-                self.books.clouds.extend(clouds);
-                let outputs = self.step(at, Input::FromOperator(request), Some(&about));
-                // What was refused has no cloud.
-                for name in named.iter().filter(|name| self.books.manager.book().vm(name).is_none()) {
-                    self.books.clouds.remove(name);
+            Happening::Asked { request, about, clouds } => self.ask(at, request, &about, clouds),
+            Happening::Applied { request, about, clouds, application, record } => {
+                let outputs = self.ask(at, request, &about, clouds);
+                // In one step with the change: so it is remembered exactly if the change is.
+                if outputs.iter().any(is_acceptance) {
+                    match record {
+                        Some(record) => drop(self.books.applications.insert(application, record)),
+                        None => drop(self.books.applications.remove(&application)),
+                    }
                 }
                 outputs
             }
@@ -325,6 +359,10 @@ impl Machine for Manager {
     fn restore(self, bytes: &[u8]) -> Option<Self> {
         Some(Self { books: wire::load(bytes).ok()?, ..self })
     }
+}
+
+fn is_acceptance(output: &Output<Effect>) -> bool {
+    matches!(output, Output::Effect(Effect::Told(Event { news: News::Accepted(_), .. })))
 }
 
 fn send(to: VmId, letter: &ToAgent) -> Output<Effect> {

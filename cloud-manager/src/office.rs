@@ -5,7 +5,7 @@
 //! nothing about reconfiguration: what it learns, it tells the engine.
 
 use crate::cloud::LocalCloud;
-use crate::desk::{Call, DeskError};
+use crate::desk::{Applied, Call, DeskError};
 use crate::document::asked::in_words;
 use crate::machine::{Effect, Happening, Manager};
 use crate::program::reachable;
@@ -336,9 +336,23 @@ impl Desks {
 
     fn answer(&mut self, myself: &ActorRef<Errand>, call: Call) {
         match call {
-            Call::Ask { request, clouds, answer } => {
+            Call::Ask { request, clouds, application, answer } => {
                 let about = in_words(&request);
-                self.tell(Message::Happened(Happening::Asked { request, about, clouds }, Some(first_news(answer))));
+                let happening = match application {
+                    None => Happening::Asked { request, about, clouds },
+                    Some(Applied { name, record }) => {
+                        let about = format!("apply {name}: {about}");
+                        Happening::Applied { request, about, clouds, application: name, record }
+                    }
+                };
+                self.tell(Message::Happened(happening, Some(first_news(answer))));
+            }
+            Call::Applications { answer } => {
+                let look = move |manager: &Manager| {
+                    // Whoever asked may be gone by now; then nobody misses the answer.
+                    let _ = answer.send(manager.applications().clone());
+                };
+                self.tell(Message::Look(Box::new(look)));
             }
             Call::Look(look) => self.tell(Message::Look(Box::new(|manager: &Manager| look(manager.machine())))),
             Call::EventsAfter { number, at_most, answer } => {

@@ -42,12 +42,19 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
-    let examples = folder.join("examples");
-    fs::create_dir_all(&examples).expect("a folder for the test can be made");
-    for entry in fs::read_dir(root().join("examples")).expect("there are examples").flatten() {
-        fs::copy(entry.path(), examples.join(entry.file_name())).expect("an example can be copied");
-    }
+    copy(&root().join("examples"), &folder.join("examples"));
     folder
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder for the test can be made");
+    for entry in fs::read_dir(from).expect("there are examples").flatten() {
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to.join(entry.file_name()));
+        } else {
+            fs::copy(entry.path(), to.join(entry.file_name())).expect("an example can be copied");
+        }
+    }
 }
 
 /// What a command shows: stdout, then stderr, then its exit code unless that is 0. What depends on the machine is struck.

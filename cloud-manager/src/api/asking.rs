@@ -5,18 +5,20 @@ use super::{
     problem::{Problem, json},
     reading::{Asked, Document, Named, Part},
 };
-use crate::document::{Accepted, JoinToken, NewChange, NewJoinToken, NewToken, OperatorToken};
+use crate::desk::Applied;
+use crate::document::{Accepted, ApplicationRecord, JoinToken, NewChange, NewJoinToken, NewToken, OperatorToken};
 use axum::{
     extract::State,
     http::StatusCode,
     response::{IntoResponse, Response},
 };
 use protocol::{
-    Name,
+    Name, NameError,
     manager::{News, Request},
 };
 use runtime::VmName;
 use serde::Deserialize;
+use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// How long an invitation is good if nothing is said, and at most.
@@ -29,7 +31,11 @@ impl Api {
     async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<Response, Problem> {
         // Read before asking, so that a stream of what comes after misses nothing.
         let events_after = *self.desk.newest().borrow();
-        match self.desk.ask(request, clouds).await? {
+        self.answer(events_after, self.desk.ask(request, clouds).await?)
+    }
+
+    fn answer(&self, events_after: u64, news: News) -> Result<Response, Problem> {
+        match news {
             News::Accepted(change) => Ok(json(StatusCode::ACCEPTED, &Accepted { change: change.0, events_after })),
             News::Refused(refusals) => Err(refusals.into()),
             other => {
@@ -52,9 +58,15 @@ pub(super) async fn make(
     Asked(query): Asked<ChangeQuery>,
     Document(change): Document<NewChange>,
 ) -> Result<Response, Problem> {
+    let application = change.application.as_ref().map(applied).transpose()?;
     let (change, clouds) = change.read().map_err(|problems| Problem::malformed("the change is malformed", problems))?;
-    if !query.dry_run {
-        return api.ask(Request::Make(change), clouds).await;
+    match application {
+        _ if query.dry_run => {}
+        None => return api.ask(Request::Make(change), clouds).await,
+        Some(application) => {
+            let events_after = *api.desk.newest().borrow();
+            return api.answer(events_after, api.desk.apply(Request::Make(change), clouds, application).await?);
+        }
     }
     let copy = api.desk.look(protocol::CloudManager::clone).await?;
     let predicted = tokio::task::spawn_blocking(move || forecast::predict(copy, change)).await;
@@ -63,6 +75,13 @@ pub(super) async fn make(
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the prediction broke off")
     })?;
     Ok(json(StatusCode::OK, &predicted?))
+}
+
+fn applied(application: &ApplicationRecord) -> Result<Applied, Problem> {
+    let malformed =
+        |error: NameError| Problem::malformed("the application's name is malformed", vec![error.to_string()]);
+    let record = Some(&application.record).filter(|record| !record.is_null()).map(Value::to_string);
+    Ok(Applied { name: Name::new(&application.name).map_err(malformed)?, record })
 }
 
 pub(super) async fn retry(State(api): State<Api>, Named(component): Named) -> Result<Response, Problem> {

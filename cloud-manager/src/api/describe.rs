@@ -2,8 +2,8 @@
 
 use super::routes::{Gives, Route, table};
 use crate::document::{
-    Accepted, Binding, ChangeRecord, Component, ComponentDetail, EventDocument, Gap, JoinToken, NewChange,
-    NewJoinToken, NewToken, OperatorToken, Prediction, Problems, RunningChange, Status, Token, Vm, Well,
+    Accepted, ApplicationRecord, Binding, ChangeRecord, Component, ComponentDetail, EventDocument, Gap, JoinToken,
+    NewChange, NewJoinToken, NewToken, OperatorToken, Prediction, Problems, RunningChange, Status, Token, Vm, Well,
 };
 use serde_json::Value;
 use utoipa::{
@@ -21,6 +21,7 @@ use utoipa::{
 #[derive(OpenApi)]
 #[openapi(components(schemas(
     Accepted,
+    ApplicationRecord,
     Binding,
     ChangeRecord,
     Component,

@@ -8,9 +8,9 @@ use super::{
     reading::{Asked, Named, Part},
     view,
 };
-use crate::document::{EventDocument, NewComponent, Well};
+use crate::document::{ApplicationRecord, EventDocument, NewComponent, Well};
 use axum::{extract::State, http::StatusCode, response::Response};
-use protocol::{ChangeId, CloudManager};
+use protocol::{ChangeId, CloudManager, Name};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
 
@@ -149,4 +149,20 @@ pub(super) async fn logs(
 
 pub(super) async fn tokens(State(api): State<Api>) -> Result<Response, Problem> {
     found(&api.tokens.list())
+}
+
+pub(super) async fn applications(State(api): State<Api>) -> Result<Response, Problem> {
+    let kept = api.desk.applications().await?;
+    found(&kept.into_iter().map(|(name, record)| recorded(&name, &record)).collect::<Vec<_>>())
+}
+
+pub(super) async fn application(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
+    let kept = api.desk.applications().await?;
+    let record = kept.get(&name).ok_or_else(|| Problem::not_found(format!("there is no application {name:?}")))?;
+    found(&recorded(&name, record))
+}
+
+fn recorded(name: &Name, record: &str) -> ApplicationRecord {
+    // It was JSON when it came in.
+    ApplicationRecord { name: name.to_string(), record: serde_json::from_str(record).unwrap_or_default() }
 }

@@ -110,6 +110,21 @@ pub(super) fn table() -> Vec<Route> {
             ACCEPTED,
             || post(asking::skip),
         ),
+        route(
+            (Get, "/v1/applications"),
+            // A record holds recipes, which only those should see who could write them.
+            OPERATE,
+            "What was applied last of every application",
+            Gives::List("ApplicationRecord"),
+            || get(looking::applications),
+        ),
+        route(
+            (Get, "/v1/applications/{name}"),
+            OPERATE,
+            "What was applied last of one application",
+            Gives::One(200, "ApplicationRecord"),
+            || get(looking::application),
+        ),
         route((Get, "/v1/bindings"), READ, "Every binding", Gives::List("Binding"), || get(looking::bindings)),
         route((Get, "/v1/changes"), READ, "Every change that is not done", Gives::List("RunningChange"), || {
             get(looking::changes)

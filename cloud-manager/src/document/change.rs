@@ -23,6 +23,21 @@ pub struct NewChange {
     pub incomplete: bool,
     /// One thing each that is to be different.
     pub wishes: Vec<WishDocument>,
+    /// The application that it makes as it is described, to be remembered exactly if the change is accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<ApplicationRecord>,
+}
+
+/// What was applied last of an application.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApplicationRecord {
+    /// The application.
+    pub name: String,
+    /// Its record, as whoever applied it wrote it down; `null`, to forget it.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub record: Value,
 }
 
 /// One thing that is to be different.

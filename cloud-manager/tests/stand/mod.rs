@@ -205,6 +205,7 @@ impl Theatre {
                 let _ = answer.send(news);
                 self.run();
             }
+            Call::Applications { answer } => drop(answer.send(std::collections::BTreeMap::new())),
             Call::Look(look) => look(&self.stage.manager),
             Call::EventsAfter { number, at_most, answer } => {
                 let after = self.events.iter().filter(|event| event.number > number).take(at_most);

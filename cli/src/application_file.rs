@@ -1,0 +1,134 @@
+//! Application files on this machine: reading them with all that they include, and asking for the secrets that they name.
+
+use crate::{failure::Failure, files};
+use clap::Args;
+use deploy::{Application, Expansion, Inputs, SecretTexts};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A file, and what differs between environments.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FileOptions {
+    /// The application file
+    file: PathBuf,
+    #[command(flatten)]
+    values: ValueOptions,
+}
+
+/// What differs between environments.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ValueOptions {
+    /// The value of a variable
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// A file of values of variables, in YAML; later ones have the last word
+    #[arg(long, value_name = "FILE")]
+    values: Vec<PathBuf>,
+}
+
+/// The files of an application and what was said about them: all that is needed to read it again, wherever that is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Draft {
+    pub(crate) main: String,
+    pub(crate) files: BTreeMap<String, String>,
+    pub(crate) inputs: Inputs,
+}
+
+/// What the manager keeps of an application.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    #[serde(flatten)]
+    pub(crate) draft: Draft,
+    /// What came of it.
+    pub(crate) expansion: Expansion,
+    /// What was applied before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) previous: Option<Draft>,
+}
+
+impl FileOptions {
+    /// Reads the file with all that it includes.
+    pub(crate) fn read(&self) -> Result<(Draft, Application), Failure> {
+        self.values.read(&self.file)
+    }
+}
+
+impl ValueOptions {
+    /// Reads a file with all that it includes.
+    pub(crate) fn read(&self, path: &Path) -> Result<(Draft, Application), Failure> {
+        let mut inputs = Inputs::default();
+        for text in &self.set {
+            let (name, value) = text
+                .split_once('=')
+                .ok_or_else(|| Failure::Usage(format!("--set {text}: write it like --set name=value")))?;
+            inputs.values.insert(name.into(), value.into());
+        }
+        for path in &self.values {
+            inputs.values_files.push((path.display().to_string(), files::read(path)?));
+        }
+        // The main file is told like every other file that cannot be read.
+        files::read(path)?;
+        let main = path.display().to_string();
+        let mut draft = Draft { main, files: BTreeMap::new(), inputs };
+        let mut open = |name: &str| {
+            let text = fs::read_to_string(name).map_err(|error| error.to_string())?;
+            draft.files.insert(name.into(), text.clone());
+            Ok(text)
+        };
+        let application = Application::read(&draft.main, &draft.inputs, &mut open).map_err(Failure::Application)?;
+        Ok((draft, application))
+    }
+}
+
+impl Draft {
+    /// Reads it again, without a look at the disk.
+    pub(crate) fn read(&self) -> Result<Application, Failure> {
+        let mut open = |name: &str| self.files.get(name).cloned().ok_or_else(|| "it was not kept".to_owned());
+        Application::read(&self.main, &self.inputs, &mut open).map_err(Failure::Application)
+    }
+
+    fn folder(&self) -> PathBuf {
+        Path::new(&self.main).parent().map(Path::to_path_buf).unwrap_or_default()
+    }
+
+    /// The texts of all secrets of an expansion. Files are looked for beside the main file, and commands run there.
+    pub(crate) fn secrets(&self, expansion: &Expansion) -> Result<SecretTexts, Failure> {
+        let mut texts = SecretTexts::new();
+        for secret in expansion.definitions.values().flat_map(|it| it.secrets.values()) {
+            if texts.contains_key(&secret.name) {
+                continue;
+            }
+            let text = match secret.from.as_str() {
+                "environment" => std::env::var(&secret.place).map_err(|error| error.to_string()),
+                "file" => fs::read_to_string(self.folder().join(&secret.place)).map_err(|error| error.to_string()),
+                _ => output(&secret.place, &self.folder()),
+            };
+            let missing = |why: String| Failure::Secret { name: secret.name.clone(), from: secret.from.clone(), why };
+            texts.insert(secret.name.clone(), text.map_err(missing)?.trim_end_matches(['\r', '\n']).into());
+        }
+        Ok(texts)
+    }
+}
+
+/// Something in the place of each secret, for predictions.
+pub(crate) fn no_secrets(expansion: &Expansion) -> SecretTexts {
+    let all = expansion.definitions.values().flat_map(|it| it.secrets.values());
+    all.map(|secret| (secret.name.clone(), "•••".into())).collect()
+}
+
+/// What a command prints. It may be a secret, and is not repeated if the command fails.
+fn output(command: &str, folder: &Path) -> Result<String, String> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let run =
+        Command::new("/bin/sh").args(["-c", command]).current_dir(folder).stdin(std::process::Stdio::null()).output();
+    let run = run.map_err(|error| error.to_string())?;
+    if !run.status.success() {
+        return Err(format!("the command ended with {}: {}", run.status, String::from_utf8_lossy(&run.stderr).trim()));
+    }
+    String::from_utf8(run.stdout).map_err(|_| "the command printed something that is no text".into())
+}

@@ -1,0 +1,226 @@
+//! What a change will do, as the simulator sees it: who stops, who starts, in which order, how long and why so long.
+
+use crate::screen::{counted, lasting};
+use deploy::{Difference, Expansion};
+use model_check::{
+    explore::retrace,
+    inspector::Pace,
+    simulate::{self, Deed, Report, Settings, Stretch, Timing, always},
+    surroundings::Line,
+    world::Output,
+};
+use protocol::{Change, Name, Operation, Strategy, agent, manager::Request};
+use serde::Serialize;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+/// How long an operation takes of which nothing is known.
+const UNKNOWN: Duration = Duration::from_secs(1);
+/// Names on one line.
+const NAMES_MAX: usize = 6;
+/// Lines about who starts and stops when.
+const MOMENTS_MAX: usize = 30;
+
+/// What a change will do.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Foresight {
+    /// Why the manager would refuse it.
+    pub(crate) refused: Vec<String>,
+    /// How long it takes, in seconds of known and supposed operations; nothing if it never ends.
+    pub(crate) seconds: Option<f64>,
+    /// The operations that add up to that.
+    pub(crate) critical_path: Vec<String>,
+    /// Who stops on the way and is there in the end.
+    pub(crate) stopped: Vec<String>,
+    /// How many are started.
+    pub(crate) starts: u64,
+    /// How many are stopped.
+    pub(crate) stops: u64,
+    /// How many messages are sent.
+    pub(crate) messages: u64,
+    /// What begins when, in order.
+    pub(crate) moments: Vec<Moment>,
+    /// Whether all lengths of operations were declared.
+    pub(crate) declared: bool,
+}
+
+/// What begins at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Moment {
+    /// In seconds after the change was accepted.
+    pub(crate) at: f64,
+    /// Who begins to stop.
+    pub(crate) stop: Vec<String>,
+    /// Who begins to start.
+    pub(crate) start: Vec<String>,
+}
+
+/// Lets the change happen after all that is there has come up.
+pub(crate) fn foresee(before: &Expansion, after: &Expansion, others: &[Expansion], change: Change) -> Foresight {
+    let mut lines: Vec<Line> = Vec::new();
+    let others: Vec<&Expansion> = others.iter().filter(|it| it.application != after.application).collect();
+    for it in in_order(&others).into_iter().chain([before]).filter(|it| !it.vms.is_empty()) {
+        let empty = Expansion::empty(it.application.clone());
+        let all = Difference::between(&empty, it);
+        let made = all.planned(&empty, it, &[], Strategy::Together, &crate::application_file::no_secrets(it)).change;
+        // Applications may use each other, and then the first waits for the second.
+        lines.push(Line { request: Request::Make(Change { incomplete: true, ..made }), patient: true });
+    }
+    let past: Arc<[Line]> = lines.clone().into();
+    let place = lines.len();
+    lines.push(Line { request: Request::Make(change), patient: true });
+    let script: Arc<[Line]> = lines.into();
+    let (timing, declared) = timing(&[before, after]);
+    let pace = Pace::Named { whole_every: u64::MAX };
+    let settings = Settings { timing, pace, record: true, ..Settings::seeded(0) };
+    let (was, _) = simulate::simulate(&past, &Settings { record: false, ..settings.clone() });
+    let (report, _) = simulate::simulate(&script, &settings);
+    if let Some((_, reasons)) = report.refused.iter().find(|(line, _)| *line == place) {
+        let refused = reasons.iter().map(|it| within(&after.application, &it.to_string())).collect();
+        return Foresight { refused, ..Foresight::default() };
+    }
+    let own = |name: &Name| within(&after.application, name.as_str());
+    let last = report.changes.last();
+    // What takes no time is not what anybody waits for.
+    let path = last.into_iter().flat_map(|it| &it.critical_path);
+    let stays = |name: &Name| after.components.keys().any(|key| key.scoped(&after.application) == *name);
+    Foresight {
+        refused: Vec::new(),
+        seconds: last.and_then(|it| it.took()).map(|it| it.as_secs_f64()),
+        critical_path: path.filter(|it| it.to > it.from).map(|it| stretch(it, &after.application)).collect(),
+        stopped: report.stopped.iter().filter(|name| stays(name)).map(own).collect(),
+        starts: report.starts - was.starts,
+        stops: report.stops - was.stops,
+        messages: report.messages.total() - was.messages.total(),
+        moments: moments(&script, &report, place, &after.application),
+        declared,
+    }
+}
+
+/// Whoever is used comes before whoever uses it, as far as that is possible.
+fn in_order<'a>(others: &[&'a Expansion]) -> Vec<&'a Expansion> {
+    let used = |it: &Expansion| -> BTreeSet<Name> {
+        let bound = it.components.values().flat_map(|it| it.bound.values().flatten());
+        bound.filter_map(|it| it.application.clone()).collect()
+    };
+    let mut open: Vec<&Expansion> = others.to_vec();
+    let mut ordered: Vec<&Expansion> = Vec::new();
+    while !open.is_empty() {
+        let free = |it: &&Expansion| !used(it).iter().any(|name| open.iter().any(|other| other.application == *name));
+        let place = open.iter().position(free).unwrap_or(0);
+        ordered.push(open.remove(place));
+    }
+    ordered
+}
+
+/// Declared lengths, a second for what is done on purpose and not declared, and nothing for messages and clouds.
+fn timing(expansions: &[&Expansion]) -> (Timing, bool) {
+    let mut timing = Timing::uniform(Duration::ZERO);
+    timing.operations = BTreeMap::from([(Operation::Start, always(UNKNOWN)), (Operation::Stop, always(UNKNOWN))]);
+    let mut declared = true;
+    for expansion in expansions {
+        for key in expansion.components.keys() {
+            let definition = &expansion.definitions[&key.group];
+            let name = key.scoped(&expansion.application);
+            for (operation, takes_ms) in &definition.takes_ms {
+                timing.components.insert((name.clone(), *operation), always(Duration::from_millis(*takes_ms)));
+            }
+            let operations = &definition.recipe.operations;
+            let prepares = operations.install.is_some() || operations.announce.is_some();
+            if prepares && !definition.takes_ms.contains_key(&Operation::Prepare) {
+                timing.components.insert((name, Operation::Prepare), always(UNKNOWN));
+                declared = false;
+            }
+            declared &= [Operation::Start, Operation::Stop].iter().all(|it| definition.takes_ms.contains_key(it));
+        }
+    }
+    (timing, declared)
+}
+
+/// What begins when, read off what agents ask of their hosts.
+fn moments(script: &Arc<[Line]>, report: &Report, place: usize, application: &Name) -> Vec<Moment> {
+    let Some(trace) = &report.trace else { return Vec::new() };
+    let Some(accepted) = report.changes.last().map(|it| it.accepted) else { return Vec::new() };
+    let (_, events) = retrace(script, trace.faults, &trace.actions);
+    let mut asked = 0;
+    let mut moments: Vec<Moment> = Vec::new();
+    for (event, at) in events.iter().zip(&report.moments) {
+        asked += usize::from(event.action == model_check::Action::Ask);
+        if asked <= place {
+            continue;
+        }
+        for output in &event.outputs {
+            let Output::Agent(agent::Output::ToHost(task)) = output else { continue };
+            let operation = task.work.operation();
+            if !matches!(operation, Operation::Start | Operation::Stop) {
+                continue;
+            }
+            let at = at.saturating_sub(accepted).as_secs_f64();
+            if moments.last().is_none_or(|it| it.at < at) {
+                moments.push(Moment { at, ..Moment::default() });
+            }
+            let Some(moment) = moments.last_mut() else { continue };
+            let who = if operation == Operation::Start { &mut moment.start } else { &mut moment.stop };
+            who.push(within(application, task.name.as_str()));
+        }
+    }
+    moments
+}
+
+/// A text that speaks of this application, without repeating its name.
+pub(crate) fn within(application: &Name, text: &str) -> String {
+    text.replace(&format!("{application}/"), "")
+}
+
+fn stretch(stretch: &Stretch, application: &Name) -> String {
+    let name = within(application, stretch.name.as_str());
+    let length = lasting(stretch.to.saturating_sub(stretch.from));
+    match stretch.deed {
+        Deed::Operation(operation) => format!("{operation} {name} {length}"),
+        Deed::Create => format!("create {name} {length}"),
+        Deed::Destroy => format!("destroy {name} {length}"),
+        Deed::Pause | Deed::Declare => format!("wait for {name} {length}"),
+    }
+}
+
+/// For people.
+pub(crate) fn told(foresight: &Foresight) -> String {
+    let Foresight { refused, seconds, critical_path, stopped, starts, stops, messages, moments, declared } = foresight;
+    if !refused.is_empty() {
+        let reasons: String = refused.iter().map(|it| format!("  ✗ {it}\n")).collect();
+        return format!("The manager would refuse this:\n{reasons}");
+    }
+    let mut text = String::from("What will happen:\n");
+    for Moment { at, stop, start } in moments.iter().take(MOMENTS_MAX) {
+        let at = lasting(Duration::from_secs_f64(*at));
+        let verbs = [("stop", stop), ("start", start)];
+        let words = verbs.iter().filter(|(_, who)| !who.is_empty()).map(|(verb, who)| format!("{verb} {}", few(who)));
+        text += &format!("  {at:>8}  {}\n", words.collect::<Vec<_>>().join("; "));
+    }
+    if moments.len() > MOMENTS_MAX {
+        text += &format!("  and {} more moments\n", moments.len() - MOMENTS_MAX);
+    }
+    let supposed = if *declared { "" } else { " (1 s for each start, stop and install whose length no type declares)" };
+    match seconds {
+        Some(seconds) => text += &format!("  done after {}{supposed}\n", lasting(Duration::from_secs_f64(*seconds))),
+        None => text += "  it is never done: somebody waits for ever\n",
+    }
+    if !critical_path.is_empty() {
+        text += &format!("  critical path: {}\n", critical_path.join(" → "));
+    }
+    text += &format!("  {} started, {} stopped, {} messages\n", counted(*starts), counted(*stops), counted(*messages));
+    let who = if stopped.is_empty() { "nobody".into() } else { few(stopped) };
+    text + &format!("  stops and comes back: {who}\n")
+}
+
+/// A few names, and how many more there are.
+fn few(names: &[String]) -> String {
+    let told = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => told,
+        more => format!("{told} and {more} more"),
+    }
+}

@@ -1,0 +1,171 @@
+//! From a difference to what the manager is asked for.
+
+use crate::{
+    difference::{Difference, How, bindings_of},
+    expansion::{Definition, Expansion, Key},
+};
+use protocol::{Change, Import, Kind, Name, Strategy, Wire, Wish};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// The texts of secrets, by name.
+pub type SecretTexts = BTreeMap<String, String>;
+
+/// What the manager is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// The change.
+    pub change: Change,
+    /// The cloud that makes each new VM, where one does.
+    pub clouds: BTreeMap<Name, String>,
+}
+
+impl Difference {
+    /// The strategy for this difference, if nobody chooses another: what is replaced under its own name goes first, because
+    /// two of one name may want the same port or file; else what is new comes first, so that clients can go over to it.
+    pub fn usual_strategy(&self) -> Strategy {
+        match (self.replaces(), self.adds() && self.removes()) {
+            (true, _) => Strategy::DownThenUp,
+            (false, true) => Strategy::UpThenDown,
+            (false, false) => Strategy::Together,
+        }
+    }
+
+    /// The wishes that make `after` out of `before`. A component that is replaced takes its bindings with it: those to its
+    /// own providers, and those of its clients, also of clients in `others`.
+    ///
+    /// A secret that is not among the texts is left out; its templates then fail.
+    pub fn planned(
+        &self,
+        before: &Expansion,
+        after: &Expansion,
+        others: &[Expansion],
+        strategy: Strategy,
+        secrets: &SecretTexts,
+    ) -> Planned {
+        let application = &after.application;
+        let mut wishes = Vec::new();
+        let mut clouds = BTreeMap::new();
+        for (key, how) in &self.vms {
+            let vm = key.scoped(application);
+            if matches!(how, How::Removed | How::Replaced(_)) {
+                wishes.push(Wish::RemoveVm { vm: vm.clone() });
+            }
+            if matches!(how, How::Added | How::Replaced(_)) {
+                clouds.extend(after.vms[key].cloud.clone().map(|cloud| (vm.clone(), cloud)));
+                wishes.push(Wish::AddVm { vm });
+            }
+        }
+        let leaving_vm = |key: &Key| matches!(self.vms.get(key), Some(How::Removed | How::Replaced(_)));
+        let replaced: BTreeSet<&Key> =
+            self.components.iter().filter(|(_, how)| matches!(how, How::Replaced(_))).map(|(key, _)| key).collect();
+        let mut kinds = Kinds { expansion: after, secrets, made: BTreeMap::new() };
+        for (key, how) in &self.components {
+            let component = key.scoped(application);
+            if matches!(how, How::Removed | How::Replaced(_)) && !leaving_vm(&before.components[key].vm) {
+                wishes.push(Wish::RemoveComponent { component: component.clone() });
+            }
+            match how {
+                How::Removed => {}
+                How::Added | How::Replaced(_) => {
+                    let vm = after.components[key].vm.scoped(application);
+                    wishes.push(Wish::AddComponent { component, vm, kind: kinds.kind(key) });
+                }
+                How::Adjusted(_) => wishes.extend(adjusted(before, after, key)),
+            }
+        }
+        let goes = |key: &Key| matches!(self.components.get(key), Some(How::Removed | How::Replaced(_)));
+        for it in &self.unbound {
+            // With a component, its bindings go by themselves.
+            let provider_goes = it.provider.application.is_none() && goes(&it.provider.key);
+            if !goes(&it.client) && !provider_goes {
+                wishes.push(Wish::RemoveBinding(wire(application, it)));
+            }
+        }
+        wishes.extend(self.bound.iter().map(|it| Wish::AddBinding(wire(application, it))));
+        if !replaced.is_empty() {
+            let new: BTreeSet<&crate::difference::Binding> = self.bound.iter().collect();
+            for key in after.components.keys() {
+                let kept = bindings_of(after, key).into_iter().filter(|it| !new.contains(it));
+                let moved = kept.filter(|it| {
+                    replaced.contains(key) || (it.provider.application.is_none() && replaced.contains(&it.provider.key))
+                });
+                wishes.extend(moved.map(|it| Wish::AddBinding(wire(application, &it))));
+            }
+            for other in others.iter().filter(|it| it.application != *application) {
+                let bindings = other.components.keys().flat_map(|key| bindings_of(other, key));
+                let ours = bindings.filter(|it| {
+                    it.provider.application.as_ref() == Some(application) && replaced.contains(&it.provider.key)
+                });
+                wishes.extend(ours.map(|it| Wish::AddBinding(wire(&other.application, &it))));
+            }
+        }
+        Planned { change: Change { strategy, incomplete: false, wishes }, clouds }
+    }
+}
+
+fn wire(application: &Name, binding: &crate::difference::Binding) -> Wire {
+    Wire {
+        client: binding.client.scoped(application),
+        import: binding.import.clone(),
+        provider: binding.provider.scoped(application),
+        export: binding.export.clone(),
+    }
+}
+
+fn adjusted(before: &Expansion, after: &Expansion, key: &Key) -> Vec<Wish> {
+    let imports = after.definitions[&key.group].imports.keys();
+    let changed = imports.filter_map(|import| {
+        let (one, other) = (before.need(key, import)?, after.need(key, import)?);
+        let wish =
+            Wish::SetNeed { component: key.scoped(&after.application), import: import.clone(), number: other.number() };
+        (one != other).then_some(wish)
+    });
+    changed.collect()
+}
+
+/// Kinds, each made once for all components that are the same.
+struct Kinds<'a> {
+    expansion: &'a Expansion,
+    secrets: &'a SecretTexts,
+    made: BTreeMap<(&'a Name, Vec<u32>), Arc<Kind>>,
+}
+
+impl<'a> Kinds<'a> {
+    fn kind(&mut self, key: &Key) -> Arc<Kind> {
+        let expansion: &'a Expansion = self.expansion;
+        let (group, definition) =
+            expansion.definitions.get_key_value(&key.group).expect("every component has a definition");
+        let need = |import| expansion.need(key, import).map_or(0, protocol::Need::number);
+        let numbers: Vec<u32> = definition.imports.keys().map(need).collect();
+        let secrets = self.secrets;
+        let made = self
+            .made
+            .entry((group, numbers))
+            .or_insert_with_key(|(_, numbers)| Arc::new(kind(definition, numbers, secrets)));
+        made.clone()
+    }
+}
+
+fn kind(definition: &Definition, numbers: &[u32], secrets: &SecretTexts) -> Kind {
+    let mut recipe = definition.recipe.clone();
+    for (parameter, secret) in &definition.secrets {
+        let text = secrets.get(&secret.name).map(|text| Value::String(text.clone()));
+        recipe.parameters.extend(text.map(|text| (parameter.clone(), text)));
+    }
+    let import = |((name, it), number): ((&Name, &crate::expansion::Import), &u32)| {
+        (name.clone(), Import { export: it.export.clone(), need: it.need.with_number(*number) })
+    };
+    Kind {
+        imports: definition.imports.iter().zip(numbers).map(import).collect(),
+        exports: definition.exports.clone(),
+        prepares: recipe.prepares(),
+        rebinds: recipe.rebinds(),
+        purges: true,
+        patience: definition.patience.clone(),
+        recipe: recipe.encode().into(),
+    }
+}

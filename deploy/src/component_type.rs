@@ -1,0 +1,305 @@
+//! A type: what components of one sort need, offer and do. It says nothing of how many there are, where, or how wired.
+
+use crate::{
+    document::{SORTS, Sort},
+    nearest::hint,
+    node::{Content, Key, Node},
+    operations::{self, TemplateText},
+    reading::Reading,
+    source::Span,
+};
+use protocol::{Export, Name, Operation, Patience};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use vm_agent::recipe::Recipe;
+
+/// The fields of a type.
+pub(crate) const TYPE_FIELDS: &[&str] = &[
+    "extends",
+    "description",
+    "parameters",
+    "imports",
+    "exports",
+    "resources",
+    "conflicts",
+    "values",
+    "environment",
+    "files",
+    "operations",
+    "patience",
+    "takes",
+];
+pub(crate) const PARAMETER_FIELDS: &[&str] = &["type", "default", "description"];
+pub(crate) const IMPORT_FIELDS: &[&str] = &["export", "strong", "weak", "value"];
+pub(crate) const EXPORT_FIELDS: &[&str] = &["values", "capacity"];
+pub(crate) const PATIENCE_FIELDS: &[&str] = &["retries", "pause", "factor"];
+/// How many types may extend each other in a row.
+const EXTENDS_MAX: usize = 100;
+
+/// Operations by the names that people use.
+pub(crate) const OPERATIONS: [(&str, Operation); 6] = [
+    ("prepare", Operation::Prepare),
+    ("start", Operation::Start),
+    ("run", Operation::Run),
+    ("rebind", Operation::Rebind),
+    ("stop", Operation::Stop),
+    ("purge", Operation::Purge),
+];
+
+/// What components of one sort need, offer and do.
+#[derive(Clone, Debug)]
+pub(crate) struct ComponentType {
+    pub(crate) parameters: BTreeMap<String, Parameter>,
+    pub(crate) imports: BTreeMap<Name, TypeImport>,
+    pub(crate) exports: BTreeMap<Name, Export>,
+    pub(crate) resources: BTreeMap<String, u64>,
+    /// Types of which no component may be on the same VM.
+    pub(crate) conflicts: Vec<(String, Span)>,
+    pub(crate) patience: BTreeMap<Operation, Patience>,
+    /// How long operations usually take, for predictions.
+    pub(crate) takes_ms: BTreeMap<Operation, u64>,
+    /// Without parameters: those are a component's.
+    pub(crate) recipe: Recipe,
+    pub(crate) templates: Vec<TemplateText>,
+    /// A port that the readiness check names as a plain number.
+    pub(crate) port: Option<u64>,
+    /// Whether all of it could be read.
+    pub(crate) sound: bool,
+}
+
+/// What a component of a type can be told.
+#[derive(Clone, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) sort: Sort,
+    pub(crate) default: Option<Value>,
+}
+
+/// What a type needs.
+#[derive(Clone, Debug)]
+pub(crate) struct TypeImport {
+    pub(crate) export: Name,
+    pub(crate) sort: NeedSort,
+    /// As many as are bound, if absent.
+    pub(crate) number: Option<u32>,
+    pub(crate) span: Span,
+}
+
+/// The sorts of needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NeedSort {
+    Strong,
+    Weak,
+    Value,
+}
+
+/// Reads all types, each with what it extends laid under it.
+pub(crate) fn read_all(
+    section: &[(Key, Node)],
+    reading: &mut Reading,
+    open: &mut dyn FnMut(Span, &str) -> Result<String, String>,
+) -> BTreeMap<String, (Span, ComponentType)> {
+    let mut types = BTreeMap::new();
+    for (key, node) in section {
+        reading.name(&key.text, key.span);
+        let before = reading.findings.count();
+        let whole = extended(section, key, node, reading);
+        let mut read = read(&whole, reading, open);
+        read.sound = reading.findings.count() == before;
+        types.insert(key.text.clone(), (key.span, read));
+    }
+    let names: Vec<String> = types.keys().cloned().collect();
+    for (_, component_type) in types.values() {
+        for (name, span) in component_type.conflicts.iter().filter(|(name, _)| !names.contains(name)) {
+            let right = hint(name, names.iter().map(String::as_str));
+            reading.wrong(*span, format!("there is no type `{}`{right}", name.escape_debug()));
+        }
+    }
+    types
+}
+
+/// The type with what it extends laid under it.
+fn extended(section: &[(Key, Node)], key: &Key, node: &Node, reading: &mut Reading) -> Node {
+    let mut layers = vec![node];
+    let mut names = vec![key.text.as_str()];
+    while let Some(over) = layers.last().and_then(|it| it.get("extends")) {
+        let Content::Scalar { text, .. } = &over.content else { break };
+        let Some((_, under)) = section.iter().find(|(it, _)| it.text == *text) else {
+            let right = hint(text, section.iter().map(|(it, _)| it.text.as_str()));
+            reading.wrong(over.span, format!("there is no type `{}` to extend{right}", text.escape_debug()));
+            break;
+        };
+        if names.contains(&text.as_str()) || names.len() >= EXTENDS_MAX {
+            reading.wrong(over.span, format!("a type cannot extend itself: {} → {text}", names.join(" → ")));
+            break;
+        }
+        layers.push(under);
+        names.push(text);
+    }
+    let mut whole = layers.pop().unwrap_or(node).clone();
+    layers.iter().rev().for_each(|over| whole.overlay(over));
+    whole
+}
+
+fn read(
+    node: &Node,
+    reading: &mut Reading,
+    open: &mut dyn FnMut(Span, &str) -> Result<String, String>,
+) -> ComponentType {
+    let fields = reading.fields(node, "a type", TYPE_FIELDS);
+    if let Some(node) = fields.get("extends") {
+        reading.text(node, "the type that is extended");
+    }
+    if let Some(node) = fields.get("description") {
+        reading.text(node, "a description");
+    }
+    let mut parameters = BTreeMap::new();
+    for (key, node) in entries(reading, fields.get("parameters"), "`parameters`") {
+        let name = reading.name(&key.text, key.span);
+        let read = parameter(&key.text, node, reading);
+        parameters.extend(name.zip(read).map(|(name, read)| (name.to_string(), read)));
+    }
+    let mut imports = BTreeMap::new();
+    for (key, node) in entries(reading, fields.get("imports"), "`imports`") {
+        let name = reading.name(&key.text, key.span);
+        imports.extend(name.zip(import(key, node, reading)));
+    }
+    let mut exports = BTreeMap::new();
+    for (key, node) in entries(reading, fields.get("exports"), "`exports`") {
+        let name = reading.name(&key.text, key.span);
+        exports.extend(name.zip(export(node, reading)));
+    }
+    let mut resources = BTreeMap::new();
+    for (key, node) in entries(reading, fields.get("resources"), "`resources`") {
+        let number = reading.number(node, "an amount");
+        resources.extend(number.map(|number| (key.text.clone(), number)));
+    }
+    let conflicts = fields.get("conflicts").map(|node| reading.items(node, "`conflicts`")).unwrap_or_default();
+    let conflicts =
+        conflicts.iter().filter_map(|node| Some((reading.text(node, "a type")?.to_owned(), node.span))).collect();
+    let (recipe, templates, port) = operations::read(&fields, &exports, reading, open);
+    let mut takes_ms = BTreeMap::new();
+    for (key, node) in entries(reading, fields.get("takes"), "`takes`") {
+        let operation = operation(key, reading);
+        takes_ms.extend(operation.zip(reading.duration_ms(node, "how long an operation takes")));
+    }
+    let mut patience = BTreeMap::new();
+    for (key, node) in entries(reading, fields.get("patience"), "`patience`") {
+        let operation = operation(key, reading);
+        patience.extend(operation.zip(patience_of(node, reading)));
+    }
+    let sound = true;
+    ComponentType {
+        parameters,
+        imports,
+        exports,
+        resources,
+        conflicts,
+        patience,
+        takes_ms,
+        recipe,
+        templates,
+        port,
+        sound,
+    }
+}
+
+/// The entries of a field that may be absent.
+pub(crate) fn entries<'a>(reading: &mut Reading, node: Option<&'a Node>, what: &str) -> &'a [(Key, Node)] {
+    node.map(|node| reading.entries(node, what)).unwrap_or_default()
+}
+
+fn parameter(name: &str, node: &Node, reading: &mut Reading) -> Option<Parameter> {
+    // A default alone says the sort, too.
+    if !matches!(node.content, Content::Map { .. }) {
+        let default = Reading::value(node);
+        let sort = match &default {
+            Value::Bool(_) => Sort::Boolean,
+            Value::Number(number) if number.is_i64() => Sort::Integer,
+            Value::Number(_) => Sort::Number,
+            Value::Array(_) | Value::Object(_) => Sort::Any,
+            Value::Null | Value::String(_) => Sort::Text,
+        };
+        return Some(Parameter { sort, default: Some(default).filter(|it| !it.is_null()) });
+    }
+    let fields = reading.fields(node, "a parameter", PARAMETER_FIELDS);
+    let sort = match fields.get("type") {
+        Some(node) => reading.one_of(node, "the type of a parameter", &SORTS)?,
+        None => Sort::Text,
+    };
+    let default = fields.get("default");
+    if let Some(node) = default
+        && let Some(wanted) = sort.complaint(&Reading::value(node))
+    {
+        let says = match sort {
+            Sort::Secret => format!("`{name}` is a secret, and secrets have no default (they are never in a file)"),
+            _ => format!("`{name}` is {wanted}, not {}", node.in_words()),
+        };
+        reading.wrong(node.span, says);
+    }
+    Some(Parameter { sort, default: default.map(Reading::value) })
+}
+
+fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
+    // The name of the export alone will do.
+    if let Content::Scalar { .. } = node.content {
+        let export = reading.named(node, "the export that is imported")?;
+        return Some(TypeImport { export, sort: NeedSort::Strong, number: Some(1), span: key.span });
+    }
+    let fields = reading.fields(node, "an import", IMPORT_FIELDS);
+    let Some(export) = fields.get("export") else {
+        reading.wrong(key.span, format!("import `{}` does not say which export it takes (`export: …`)", key.text));
+        return None;
+    };
+    let export = reading.named(export, "the export that is imported");
+    let sorts = [("strong", NeedSort::Strong), ("weak", NeedSort::Weak), ("value", NeedSort::Value)];
+    let given: Vec<_> = sorts.iter().filter_map(|(name, sort)| Some((fields.entry(name)?, *sort))).collect();
+    if let [_, ((second, _), _), ..] = given.as_slice() {
+        reading.wrong(second.span, "an import is one of strong, weak and value, not several");
+    }
+    let Some(((_, node), sort)) = given.first() else {
+        return Some(TypeImport { export: export?, sort: NeedSort::Strong, number: Some(1), span: key.span });
+    };
+    let all = matches!(&node.content, Content::Scalar { text, .. } if text == "all");
+    let number = if all { None } else { Some(reading.count(node, "how many are needed (or `all`)")?) };
+    if number == Some(0) && *sort != NeedSort::Weak {
+        reading.wrong(node.span, "an import that needs nobody is weak (`weak: 0`)");
+    }
+    Some(TypeImport { export: export?, sort: *sort, number, span: key.span })
+}
+
+fn export(node: &Node, reading: &mut Reading) -> Option<Export> {
+    let mut export = Export::default();
+    // The names of the values alone will do.
+    let values = if let Content::Map { .. } = node.content {
+        let fields = reading.fields(node, "an export", EXPORT_FIELDS);
+        export.capacity = fields.get("capacity").and_then(|node| reading.count(node, "a capacity"));
+        fields.get("values")
+    } else {
+        Some(node)
+    };
+    for node in values.map(|node| reading.items(node, "`values`")).unwrap_or_default() {
+        export.values.push(reading.named(node, "the name of a value")?);
+    }
+    Some(export)
+}
+
+fn operation(key: &Key, reading: &mut Reading) -> Option<Operation> {
+    let found = OPERATIONS.iter().find(|(name, _)| *name == key.text).map(|(_, operation)| *operation);
+    if found.is_none() {
+        let right = hint(&key.text, OPERATIONS.iter().map(|(name, _)| *name));
+        reading.wrong(key.span, format!("there is no operation `{}`{right}", key.text.escape_debug()));
+    }
+    found
+}
+
+fn patience_of(node: &Node, reading: &mut Reading) -> Option<Patience> {
+    let fields = reading.fields(node, "a patience", PATIENCE_FIELDS);
+    let Some(retries) = fields.get("retries") else {
+        reading.wrong(fields.span, "a patience says how many `retries` there are");
+        return None;
+    };
+    let retries = reading.count(retries, "the number of retries");
+    let pause = fields.get("pause").map_or(Some(1_000), |node| reading.duration_ms(node, "a pause"));
+    let factor = fields.get("factor").map_or(Some(2), |node| reading.count(node, "a factor"));
+    Some(Patience { retries: retries?, pause_ms_first: pause?, factor: factor? })
+}

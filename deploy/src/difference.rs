@@ -1,0 +1,273 @@
+//! What differs between two expansions of one application: on keys, and on the content of each key.
+
+use crate::expansion::{Component, Definition, Expansion, Key, Reference};
+use protocol::Name;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use vm_agent::recipe::Recipe;
+
+/// What differs between an application as it was and as it is to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// VMs that are not as they were.
+    pub vms: BTreeMap<Key, How>,
+    /// Components that are not as they were, other than in whom they are bound to.
+    pub components: BTreeMap<Key, How>,
+    /// Bindings that come.
+    pub bound: Vec<Binding>,
+    /// Bindings that go.
+    pub unbound: Vec<Binding>,
+    /// How much stays as it is.
+    pub unchanged: Unchanged,
+}
+
+/// How something is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// It comes.
+    Added,
+    /// It goes.
+    Removed,
+    /// Another takes its place under the same name, because of these changes.
+    Replaced(Vec<String>),
+    /// It is told of these changes while it runs.
+    Adjusted(Vec<String>),
+}
+
+/// How much stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Unchanged {
+    /// VMs.
+    pub vms: usize,
+    /// Components.
+    pub components: usize,
+    /// Bindings.
+    pub bindings: usize,
+}
+
+/// A binding under its key, such as `app[2].db → database[0].sql`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Binding {
+    /// The component that borrows.
+    pub client: Key,
+    /// Its import.
+    pub import: Name,
+    /// The component that lends.
+    pub provider: Reference,
+    /// Its export.
+    pub export: Name,
+}
+
+impl std::fmt::Display for Binding {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}.{} → {}.{}", self.client, self.import, self.provider, self.export)
+    }
+}
+
+impl Serialize for Binding {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Difference {
+    /// What differs between two expansions.
+    pub fn between(before: &Expansion, after: &Expansion) -> Self {
+        let mut difference = Self::default();
+        for key in keys(&before.vms, &after.vms) {
+            let how = match (before.vms.get(key), after.vms.get(key)) {
+                (None, _) => How::Added,
+                (_, None) => How::Removed,
+                (Some(one), Some(other)) if one.cloud != other.cloud => {
+                    let cloud = |it: &Option<String>| it.clone().unwrap_or_else(|| "none".into());
+                    How::Replaced(vec![format!("cloud {} → {}", cloud(&one.cloud), cloud(&other.cloud))])
+                }
+                (Some(one), Some(other)) if one.labels != other.labels => How::Adjusted(vec!["labels".into()]),
+                _ => {
+                    difference.unchanged.vms += 1;
+                    continue;
+                }
+            };
+            difference.vms.insert(key.clone(), how);
+        }
+        // What a group is, is compared once for all its components.
+        let mut groups: BTreeMap<&Name, Vec<String>> = BTreeMap::new();
+        for (name, one) in &before.definitions {
+            if let Some(other) = after.definitions.get(name) {
+                groups.insert(name, changes(one, other));
+            }
+        }
+        for key in keys(&before.components, &after.components) {
+            let how = match (before.components.get(key), after.components.get(key)) {
+                (None, _) => Some(How::Added),
+                (_, None) => Some(How::Removed),
+                (Some(one), Some(other)) => {
+                    let mut reasons = groups.get(&key.group).cloned().unwrap_or_default();
+                    if one.vm != other.vm {
+                        reasons.push(format!("moves from {} to {}", one.vm, other.vm));
+                    } else if matches!(difference.vms.get(&one.vm), Some(How::Replaced(_))) {
+                        reasons.push(format!("{} is replaced", one.vm));
+                    }
+                    let needs = needs(before, after, key);
+                    match (reasons.is_empty(), needs.is_empty()) {
+                        (false, _) => Some(How::Replaced(reasons)),
+                        (true, false) => Some(How::Adjusted(needs)),
+                        (true, true) => None,
+                    }
+                }
+            };
+            match how {
+                Some(how) => drop(difference.components.insert(key.clone(), how)),
+                None => difference.unchanged.components += 1,
+            }
+            difference.compare_bindings(before, after, key);
+        }
+        difference
+    }
+
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.vms.is_empty() && self.components.is_empty() && self.bound.is_empty() && self.unbound.is_empty()
+    }
+
+    /// Whether another takes the place of something under the same name.
+    pub fn replaces(&self) -> bool {
+        self.vms.values().chain(self.components.values()).any(|how| matches!(how, How::Replaced(_)))
+    }
+
+    /// Whether something goes.
+    pub fn removes(&self) -> bool {
+        !self.unbound.is_empty() || self.vms.values().chain(self.components.values()).any(|how| *how == How::Removed)
+    }
+
+    /// Whether something comes.
+    pub fn adds(&self) -> bool {
+        !self.bound.is_empty() || self.vms.values().chain(self.components.values()).any(|how| *how == How::Added)
+    }
+
+    fn compare_bindings(&mut self, before: &Expansion, after: &Expansion, key: &Key) {
+        let (one, other) = (bindings(before, key), bindings(after, key));
+        let (mut one, mut other) = (one.peekable(), other.peekable());
+        // Both are sorted.
+        loop {
+            let order = match (one.peek(), other.peek()) {
+                (Some(old), Some(new)) => old.cmp(new),
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (None, None) => return,
+            };
+            match order {
+                std::cmp::Ordering::Less => self.unbound.extend(one.next().map(|it| it.owned(key))),
+                std::cmp::Ordering::Greater => self.bound.extend(other.next().map(|it| it.owned(key))),
+                std::cmp::Ordering::Equal => {
+                    (one.next(), other.next());
+                    self.unchanged.bindings += 1;
+                }
+            }
+        }
+    }
+}
+
+/// A binding of one client, without taking anything over.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Borrowed<'a> {
+    import: &'a Name,
+    provider: &'a Reference,
+    export: &'a Name,
+}
+
+impl Borrowed<'_> {
+    fn owned(self, client: &Key) -> Binding {
+        let Self { import, provider, export } = self;
+        Binding { client: client.clone(), import: import.clone(), provider: provider.clone(), export: export.clone() }
+    }
+}
+
+fn bindings<'a>(expansion: &'a Expansion, key: &Key) -> impl Iterator<Item = Borrowed<'a>> {
+    let definition = expansion.definitions.get(&key.group);
+    let component = expansion.components.get(key);
+    let imports = component.into_iter().flat_map(|it: &Component| &it.bound);
+    imports.flat_map(move |(import, providers)| {
+        let export = definition.and_then(|it| it.imports.get(import)).map(|it| &it.export);
+        let whole = move |provider| Some(Borrowed { import, provider, export: export? });
+        providers.iter().filter_map(whole)
+    })
+}
+
+/// Every binding of a component.
+pub(crate) fn bindings_of(expansion: &Expansion, key: &Key) -> Vec<Binding> {
+    bindings(expansion, key).map(|it| it.owned(key)).collect()
+}
+
+/// The keys of both, each once, in order.
+fn keys<'a, T>(one: &'a BTreeMap<Key, T>, other: &'a BTreeMap<Key, T>) -> Vec<&'a Key> {
+    let mut keys: Vec<&Key> = one.keys().chain(other.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// The numbers of providers that an import needs now, where they were others.
+fn needs(before: &Expansion, after: &Expansion, key: &Key) -> Vec<String> {
+    let imports = after.definitions.get(&key.group).into_iter().flat_map(|it| it.imports.keys());
+    let changed = imports.filter_map(|import| {
+        let (one, other) = (before.need(key, import)?, after.need(key, import)?);
+        (one != other).then(|| format!("{import} needs {other}, not {}", one.number()))
+    });
+    changed.collect()
+}
+
+/// What is different in a group so that its components have to be replaced. Numbers of providers are not: a running
+/// component can be told of those.
+fn changes(one: &Definition, other: &Definition) -> Vec<String> {
+    let mut found = Vec::new();
+    if one.type_name != other.type_name {
+        found.push(format!("type {} → {}", one.type_name, other.type_name));
+    }
+    let sort = |it: &crate::expansion::Import| (it.export.clone(), it.need.with_number(0));
+    entries(&mut found, "import", &one.imports, &other.imports, |one, other| sort(one) == sort(other));
+    entries(&mut found, "export", &one.exports, &other.exports, |one, other| one == other);
+    entries(&mut found, "secret", &one.secrets, &other.secrets, |one, other| one == other);
+    if one.patience != other.patience {
+        found.push("patience".into());
+    }
+    recipe(&mut found, &one.recipe, &other.recipe);
+    found
+}
+
+fn recipe(found: &mut Vec<String>, one: &Recipe, other: &Recipe) {
+    for (name, old) in &one.parameters {
+        if let Some(new) = other.parameters.get(name).filter(|new| *new != old) {
+            found.push(format!("parameter {name}: {old} → {new}"));
+        }
+    }
+    let (only_one, only_other) = (&one.parameters, &other.parameters);
+    entries(found, "parameter", only_one, only_other, |_, _| true);
+    entries(found, "value", &one.values, &other.values, |one, other| one == other);
+    entries(found, "environment", &one.environment, &other.environment, |one, other| one == other);
+    let files = |it: &Recipe| it.files.iter().map(|file| (file.path.clone(), file.clone())).collect::<BTreeMap<_, _>>();
+    entries(found, "file", &files(one), &files(other), |one, other| one == other);
+    let operations = |it: &Recipe| -> BTreeMap<String, serde_json::Value> {
+        let value = serde_json::to_value(&it.operations).unwrap_or_default();
+        value.as_object().map(|it| it.clone().into_iter().collect()).unwrap_or_default()
+    };
+    entries(found, "operation", &operations(one), &operations(other), |one, other| one == other);
+}
+
+fn entries<K: Ord + std::fmt::Display, V>(
+    found: &mut Vec<String>,
+    what: &str,
+    one: &BTreeMap<K, V>,
+    other: &BTreeMap<K, V>,
+    same: impl Fn(&V, &V) -> bool,
+) {
+    for (name, old) in one {
+        match other.get(name) {
+            None => found.push(format!("{what} {name} goes")),
+            Some(new) if !same(old, new) => found.push(format!("{what} {name}")),
+            Some(_) => {}
+        }
+    }
+    found.extend(other.keys().filter(|name| !one.contains_key(name)).map(|name| format!("{what} {name} comes")));
+}

@@ -1,0 +1,342 @@
+//! One application from several files: what is included, what is laid over it, and what differs between environments.
+//!
+//! Everything here happens on the tree, before anything is understood; so each part keeps the place where it was written,
+//! and what is wrong with it is told there.
+
+use crate::{
+    Inputs,
+    nearest::hint,
+    node::{Content, Key, Node, Style},
+    reading::Reading,
+    source::{Sources, Span},
+    yaml,
+};
+use std::collections::BTreeMap;
+
+/// The version of the language.
+pub(crate) const VERSION: u64 = 1;
+/// The fields of a file.
+pub(crate) const FILE_FIELDS: &[&str] =
+    &["holdfast", "application", "include", "variables", "secrets", "types", "vms", "components", "override"];
+/// The fields of a variable.
+pub(crate) const VARIABLE_FIELDS: &[&str] = &["type", "default", "description"];
+/// What is kept together from all files.
+const SECTIONS: [&str; 5] = ["variables", "secrets", "types", "vms", "components"];
+/// What `override` can lay something over.
+pub(crate) const OVERRIDE_FIELDS: &[&str] = &["variables", "secrets", "types", "vms", "components"];
+/// Files that one application is read from.
+const FILES_MAX: usize = 1_000;
+
+/// The sections of all files together.
+#[derive(Debug, Default)]
+pub(crate) struct Document {
+    pub(crate) application: Option<Node>,
+    sections: BTreeMap<&'static str, Vec<(Key, Node)>>,
+    overrides: Vec<Node>,
+}
+
+/// What a variable can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Text,
+    Integer,
+    Number,
+    Boolean,
+    /// A port that the component listens at on its VM.
+    Port,
+    /// A text that nobody is shown.
+    Secret,
+    /// A list or map.
+    Any,
+}
+
+/// All sorts, with the words for them.
+pub(crate) const SORTS: [(&str, Sort); 7] = [
+    ("text", Sort::Text),
+    ("integer", Sort::Integer),
+    ("number", Sort::Number),
+    ("boolean", Sort::Boolean),
+    ("port", Sort::Port),
+    ("secret", Sort::Secret),
+    ("any", Sort::Any),
+];
+
+impl Sort {
+    /// Why a value is not of this sort, if it is not.
+    pub(crate) fn complaint(self, value: &serde_json::Value) -> Option<String> {
+        let fits = match self {
+            Self::Text => value.is_string() || value.is_number() || value.is_boolean(),
+            Self::Integer => value.is_i64(),
+            Self::Number => value.is_number(),
+            Self::Boolean => value.is_boolean(),
+            Self::Port => value.as_u64().is_some_and(|port| (1..=65_535).contains(&port)),
+            Self::Secret => false,
+            Self::Any => true,
+        };
+        let wanted = match self {
+            Self::Text => "a text",
+            Self::Integer => "a whole number",
+            Self::Number => "a number",
+            Self::Boolean => "`true` or `false`",
+            Self::Port => "a port from 1 to 65535",
+            Self::Secret => "a secret, written { secret: NAME }",
+            Self::Any => "anything",
+        };
+        (!fits).then(|| wanted.into())
+    }
+}
+
+impl Document {
+    /// Reads the main file and all that it includes. Files are asked for by name, relative to the file that names them.
+    pub(crate) fn read(
+        main: &str,
+        sources: &mut Sources,
+        reading: &mut Reading,
+        open: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Self {
+        let mut document = Self::default();
+        // The place that asks for the file; none asks for the first.
+        let mut waiting: Vec<(String, Option<Span>)> = vec![(main.into(), None)];
+        while let Some((name, asked)) = waiting.pop() {
+            if sources.has(&name) {
+                continue;
+            }
+            let text = match open(&name) {
+                Ok(_) if sources.name(FILES_MAX) != "" => Err(format!("more than {FILES_MAX} files are included")),
+                other => other,
+            };
+            let text = text.unwrap_or_else(|why| {
+                let span = asked.unwrap_or(Span::beginning(0));
+                reading.wrong(span, format!("{name} cannot be read: {why}"));
+                String::new()
+            });
+            let file = sources.add(&name, &text);
+            let Some(root) = yaml::parse(file, &text, &mut reading.findings).0 else { continue };
+            let included = document.take(&root, asked.is_none(), reading);
+            let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+            waiting.extend(included.into_iter().map(|(name, span)| (beside(folder, &name), Some(span))));
+        }
+        // The main file has the last word, and was read first.
+        let overrides: Vec<Node> = document.overrides.drain(..).rev().collect();
+        overrides.iter().for_each(|over| document.lay_over(over, reading));
+        document
+    }
+
+    /// The entries of a section.
+    pub(crate) fn section(&self, name: &str) -> &[(Key, Node)] {
+        self.sections.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    fn take(&mut self, root: &Node, is_main: bool, reading: &mut Reading) -> Vec<(String, Span)> {
+        let fields = reading.fields(root, "a file", FILE_FIELDS);
+        match fields.get("holdfast") {
+            Some(node) => match reading.number(node, "the version of the language") {
+                Some(VERSION) | None => {}
+                Some(other) => {
+                    let says = format!(
+                        "the file is written in version {other} of the language, this program reads {VERSION} (upgrade it)"
+                    );
+                    reading.wrong(node.span, says);
+                }
+            },
+            None if is_main => {
+                reading.wrong(
+                    Span::beginning(fields.span.file),
+                    format!("a file begins with the version of its language: `holdfast: {VERSION}`"),
+                );
+            }
+            None => {}
+        }
+        if is_main {
+            self.application = fields.get("application").cloned();
+        }
+        for section in SECTIONS {
+            let Some(node) = fields.get(section) else { continue };
+            for (key, node) in reading.entries(node, &format!("`{section}`")) {
+                let known = self.sections.entry(section).or_default();
+                if known.iter().any(|(it, _)| it.text == key.text) {
+                    let says =
+                        format!("`{}` is described in another file already (change it under `override`)", key.text);
+                    reading.wrong(key.span, says);
+                } else {
+                    known.push((key.clone(), node.clone()));
+                }
+            }
+        }
+        self.overrides.extend(fields.get("override").cloned());
+        let included = fields.get("include").map(|node| reading.items(node, "`include`")).unwrap_or_default();
+        let name = |node: &Node| Some((reading.text(node, "a file's name")?.to_owned(), node.span));
+        included.iter().filter_map(name).collect()
+    }
+
+    fn lay_over(&mut self, over: &Node, reading: &mut Reading) {
+        let fields = reading.fields(over, "`override`", OVERRIDE_FIELDS);
+        for section in SECTIONS {
+            let Some(node) = fields.get(section) else { continue };
+            let known = self.sections.entry(section).or_default();
+            for (key, node) in reading.entries(node, &format!("`{section}`")) {
+                let place = known.iter().position(|(it, _)| it.text == key.text);
+                match place {
+                    Some(place) if node.is_nothing() => drop(known.remove(place)),
+                    Some(place) => known[place].1.overlay(node),
+                    None => {
+                        let right = hint(&key.text, known.iter().map(|(it, _)| it.text.as_str()));
+                        reading.wrong(
+                            key.span,
+                            format!("there is no `{}` under `{section}` to override{right}", key.text),
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// Fills in `${name}` in VMs and components. Types are left alone: they see only their parameters.
+    pub(crate) fn fill_in(&mut self, inputs: &Inputs, sources: &mut Sources, reading: &mut Reading) {
+        let values = self.variables(inputs, sources, reading);
+        for section in ["vms", "components"] {
+            for (_, node) in self.sections.entry(section).or_default() {
+                fill(node, &values, reading);
+            }
+        }
+    }
+
+    /// The value of each variable: from the command line, else from the last values file that has it, else its default.
+    fn variables(
+        &self,
+        inputs: &Inputs,
+        sources: &mut Sources,
+        reading: &mut Reading,
+    ) -> BTreeMap<String, Option<Node>> {
+        let mut given: BTreeMap<String, Node> = BTreeMap::new();
+        for (name, text) in &inputs.values_files {
+            let file = sources.add(name, text);
+            let Some(root) = yaml::parse(file, text, &mut reading.findings).0 else { continue };
+            for (key, node) in reading.entries(&root, "a values file") {
+                self.expect_variable(&key.text, key.span, reading);
+                given.insert(key.text.clone(), node.clone());
+            }
+        }
+        for (name, text) in &inputs.values {
+            let file = sources.add("--set", &format!("{name}={text}"));
+            let end = name.len();
+            self.expect_variable(name, Span { file, start: 0, end }, reading);
+            let span = Span { file, start: end + 1, end: end + 1 + text.len() };
+            let content = Content::Scalar { text: text.clone(), style: Style::Plain };
+            given.insert(name.clone(), Node { span, content });
+        }
+        let mut values = BTreeMap::new();
+        for (key, node) in self.section("variables") {
+            reading.name(&key.text, key.span);
+            let described = matches!(node.content, Content::Map { .. });
+            let (sort, default) = if described {
+                let fields = reading.fields(node, "a variable", VARIABLE_FIELDS);
+                let sort = fields.get("type").and_then(|node| reading.one_of(node, "the type of a variable", &SORTS));
+                (sort, fields.get("default").cloned())
+            } else {
+                (None, Some(node.clone()).filter(|it| !it.is_nothing()))
+            };
+            let value = given.remove(&key.text).or(default);
+            if let (Some(sort), Some(value)) = (sort, &value)
+                && let Some(wanted) = sort.complaint(&Reading::value(value))
+            {
+                reading.wrong(value.span, format!("`{}` is {wanted}, not {}", key.text, value.in_words()));
+            }
+            if value.is_none() {
+                let says = format!("`{0}` has no value (give it a default, or say --set {0}=…)", key.text);
+                reading.wrong(key.span, says);
+            }
+            values.insert(key.text.clone(), value);
+        }
+        values
+    }
+
+    fn expect_variable(&self, name: &str, span: Span, reading: &mut Reading) {
+        let known = self.section("variables");
+        if !known.iter().any(|(key, _)| key.text == name) {
+            let right = hint(name, known.iter().map(|(key, _)| key.text.as_str()));
+            reading.wrong(span, format!("there is no variable `{}`{right}", name.escape_debug()));
+        }
+    }
+}
+
+/// Fills in `${name}`; a text that is nothing else becomes what the variable is. `$${` stands for `${`.
+fn fill(node: &mut Node, values: &BTreeMap<String, Option<Node>>, reading: &mut Reading) {
+    let span = node.span;
+    match &mut node.content {
+        Content::List { items, .. } => items.iter_mut().for_each(|item| fill(item, values, reading)),
+        Content::Map { entries, .. } => entries.iter_mut().for_each(|(_, node)| fill(node, values, reading)),
+        Content::Scalar { text, style } if text.contains("${") => {
+            let alone = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).filter(|it| !it.contains('$'));
+            if let Some(Some(Some(value))) = alone.map(|name| values.get(name)) {
+                // It keeps the place where it is used, which is where it may be wrong.
+                node.content = value.content.clone();
+                return;
+            }
+            *text = filled(text, span, values, reading);
+            *style = Style::Quoted;
+        }
+        Content::Scalar { .. } => {}
+    }
+}
+
+fn filled(text: &str, span: Span, values: &BTreeMap<String, Option<Node>>, reading: &mut Reading) -> String {
+    let mut done = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        let (before, after) = (&rest[..at], &rest[at + 2..]);
+        if let Some(before) = before.strip_suffix('$') {
+            done += before;
+            done += "${";
+            rest = after;
+            continue;
+        }
+        done += before;
+        let Some((name, after)) = after.split_once('}') else {
+            reading.wrong(span, "`${` without `}` (write $${ for the two letters themselves)");
+            return done;
+        };
+        match values.get(name) {
+            Some(Some(Node { content: Content::Scalar { text, .. }, .. })) => done += text,
+            Some(Some(_)) => reading.wrong(span, format!("`{name}` is a list or map, and cannot be part of a text")),
+            // It was told already that it has no value.
+            Some(None) => {}
+            None => {
+                let right = hint(name, values.keys().map(String::as_str));
+                reading.wrong(span, format!("there is no variable `{}`{right}", name.escape_debug()));
+            }
+        }
+        rest = after;
+    }
+    done + rest
+}
+
+/// A name as seen from a folder.
+pub(crate) fn beside(folder: &str, name: &str) -> String {
+    if folder.is_empty() || name.starts_with('/') {
+        return name.into();
+    }
+    let mut parts: Vec<&str> = folder.split('/').collect();
+    for part in name.split('/') {
+        match (part, parts.last()) {
+            ("." | "", _) => {}
+            ("..", Some(last)) if *last != ".." && !last.is_empty() => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_looked_for_beside_the_one_that_names_it() {
+        assert_eq!(beside("", "a.yaml"), "a.yaml");
+        assert_eq!(beside("x/y", "../a.yaml"), "x/a.yaml");
+        assert_eq!(beside("/x", "./a.yaml"), "/x/a.yaml");
+        assert_eq!(beside("..", "../a.yaml"), "../../a.yaml");
+        assert_eq!(beside("x", "/a.yaml"), "/a.yaml");
+    }
+}

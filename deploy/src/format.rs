@@ -1,0 +1,259 @@
+//! A file in its usual form: the same content and the same remarks, evenly written.
+//!
+//! Indentation is two spaces; there is one space after `:`, inside of braces, and two before a remark at the end of a line;
+//! one empty line stays where there were several, and sections at the top are apart. What was on one line stays on one
+//! line as long as it fits. The order of entries is the author's, and so is the way that texts are quoted.
+
+use crate::{
+    node::{Comment, Content, Key, Node, Style},
+    problem::{Findings, Problems},
+    source::{Sources, Span},
+    yaml,
+};
+
+/// A list or map that is longer is written over several lines.
+const WIDTH_MAX: usize = 100;
+
+/// Writes a file in its usual form. What cannot be read is told; and what would not be the same afterwards is left alone.
+pub fn format(name: &str, text: &str) -> Result<String, Problems> {
+    let mut sources = Sources::default();
+    let file = sources.add(name, text);
+    let mut findings = Findings::default();
+    let (root, comments) = yaml::parse(file, text, &mut findings);
+    findings.clone().conclude(&sources)?;
+    let mut writer = Writer { text, comments: &comments, out: String::new(), at: 0 };
+    if let Some(root) = &root {
+        match &root.content {
+            Content::Map { entries, .. } if !entries.is_empty() => writer.map(entries, 0, true),
+            _ => writer.line(0, &writer.inline(root).unwrap_or_default()),
+        }
+    }
+    writer.rest(0);
+    let written = writer.out.trim_start_matches('\n').to_owned();
+    // Nothing may be lost: what was written must read the same.
+    let mut again = Findings::default();
+    let (read, remarks) = yaml::parse(file, &written, &mut again);
+    let same = match (&root, &read) {
+        (Some(one), Some(other)) => one.is_same(other),
+        (None, None) => true,
+        _ => false,
+    };
+    if again.count() > 0 || !same || remarks.len() != comments.len() {
+        findings.add(Span::beginning(file), "the file cannot be brought into its usual form without changing it (a remark inside of braces or between words?)");
+    }
+    findings.conclude(&sources).map(|()| written)
+}
+
+struct Writer<'a> {
+    text: &'a str,
+    comments: &'a [Comment],
+    out: String,
+    /// How much of the original is written.
+    at: usize,
+}
+
+impl Writer<'_> {
+    fn line(&mut self, indent: usize, text: &str) {
+        self.out += &" ".repeat(indent);
+        self.out += text.trim_end();
+        self.out.push('\n');
+    }
+
+    /// Writes the remarks before a place, and an empty line if there was one.
+    fn before(&mut self, place: usize, indent: usize) {
+        while let Some((comment, rest)) = self.comments.split_first().filter(|(it, _)| it.span.start < place) {
+            self.comments = rest;
+            let remark = self.text[comment.span.start..comment.span.end].trim_end();
+            let between = &self.text[self.at.min(comment.span.start)..comment.span.start];
+            if !between.contains('\n') && self.out.ends_with('\n') && self.at > 0 {
+                // It belongs to the line before.
+                self.out.pop();
+                self.out += &format!("  {remark}\n");
+            } else {
+                self.gap(comment.span.start);
+                self.line(indent, remark);
+            }
+            self.at = comment.span.end;
+        }
+        self.gap(place);
+    }
+
+    fn gap(&mut self, place: usize) {
+        let between = self.text.get(self.at..place).unwrap_or_default();
+        if between.matches('\n').count() > 1 && !self.out.is_empty() && !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+        self.at = self.at.max(place);
+    }
+
+    fn rest(&mut self, indent: usize) {
+        self.before(usize::MAX, indent);
+    }
+
+    fn map(&mut self, entries: &[(Key, Node)], indent: usize, top: bool) {
+        for (place, (key, node)) in entries.iter().enumerate() {
+            self.before(key.span.start, indent);
+            let large = |node: &Node| matches!(node.content, Content::Map { .. } | Content::List { .. });
+            if top && place > 0 && (large(node) || large(&entries[place - 1].1)) && !self.ends_apart() {
+                self.set_apart();
+            }
+            self.at = self.at.max(key.span.end);
+            let name = self.raw(key.span, &key.text, key.style);
+            self.entry(&format!("{name}:"), node, indent);
+        }
+    }
+
+    /// Whether the last lines are remarks with an empty line before them, or an empty line.
+    fn ends_apart(&self) -> bool {
+        let mut lines = self.out.lines().rev();
+        let first = lines.find(|line| !line.trim_start().starts_with('#'));
+        first.is_none_or(str::is_empty)
+    }
+
+    /// Puts an empty line before the remarks at the end.
+    fn set_apart(&mut self) {
+        let lines: Vec<&str> = self.out.lines().collect();
+        let remarks = lines.iter().rev().take_while(|line| line.starts_with('#')).count();
+        let (before, after) = lines.split_at(lines.len() - remarks);
+        let mut out = before.join("\n") + "\n\n";
+        after.iter().for_each(|line| out += &format!("{line}\n"));
+        self.out = out;
+    }
+
+    /// Writes what follows a name or a dash.
+    fn entry(&mut self, head: &str, node: &Node, indent: usize) {
+        let remarks = self.comments.first().is_some_and(|it| it.span.start < node.span.end);
+        if let Content::Scalar { style: Style::Block, .. } = node.content {
+            self.block(head, node, indent);
+            return;
+        }
+        let is_flow = match &node.content {
+            Content::Scalar { .. } => true,
+            Content::List { flow, items } => *flow || items.is_empty(),
+            Content::Map { flow, entries } => *flow || entries.is_empty(),
+        };
+        let short = self.inline(node).filter(|it| indent + head.chars().count() + 1 + it.chars().count() <= WIDTH_MAX);
+        let scalar = matches!(node.content, Content::Scalar { .. });
+        match short.or_else(|| self.inline(node).filter(|_| scalar)) {
+            Some(short) if is_flow && !remarks => {
+                self.line(indent, &format!("{head} {short}"));
+                self.at = self.at.max(node.span.end);
+            }
+            _ => {
+                self.line(indent, head);
+                match &node.content {
+                    Content::Map { entries, .. } => self.map(entries, indent + 2, false),
+                    Content::List { items, .. } => self.list(items, indent + 2),
+                    Content::Scalar { .. } => {}
+                }
+                if is_flow {
+                    self.at = self.at.max(node.span.end);
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, items: &[Node], indent: usize) {
+        for node in items {
+            self.before(node.span.start, indent);
+            match &node.content {
+                // Its first entry stands beside the dash.
+                Content::Map { entries, flow: false } if !entries.is_empty() => {
+                    let from = self.out.len();
+                    self.map(entries, indent + 2, false);
+                    let written = self.out.split_off(from);
+                    self.out += &format!("{}- {}", " ".repeat(indent), written.trim_start());
+                }
+                _ => self.entry("-", node, indent),
+            }
+        }
+    }
+
+    /// A text over several lines, moved as a whole. Its span begins with its first word: the mark before is looked for.
+    fn block(&mut self, head: &str, node: &Node, indent: usize) {
+        let from = self.at.min(node.span.start);
+        let before = &self.text[from..node.span.start];
+        let mark = before.find(['|', '>']).unwrap_or(0);
+        let mark_end = before[mark..].find('\n').map_or(before.len(), |at| mark + at);
+        let words = before[mark..mark_end].split('#').next().unwrap_or_default().trim();
+        self.line(indent, &format!("{head} {words}"));
+        let whole = &self.text[from + mark_end..node.span.end.min(self.text.len())];
+        let whole = if words.contains('+') { whole } else { whole.trim_end() };
+        let lines: Vec<&str> = whole.lines().skip(1).collect();
+        let depth = |line: &&str| line.len() - line.trim_start_matches(' ').len();
+        let least = lines.iter().filter(|it| !it.trim().is_empty()).map(depth).min().unwrap_or(0);
+        for line in &lines {
+            let inside = line.get(least..).unwrap_or_default();
+            let margin = if inside.is_empty() { 0 } else { indent + 2 };
+            self.out += &format!("{}{inside}\n", " ".repeat(margin));
+        }
+        self.at = from + mark_end + whole.len();
+    }
+
+    /// A text as its author wrote it, on one line.
+    fn raw(&self, span: Span, text: &str, style: Style) -> String {
+        let written = self.text.get(span.start..span.end).unwrap_or_default().trim();
+        match style {
+            _ if !written.contains('\n') && !(written.is_empty() && !text.is_empty()) => written.into(),
+            Style::Plain => text.into(),
+            Style::Quoted | Style::Block => serde_json::to_string(text).unwrap_or_default(),
+        }
+    }
+
+    /// All of it on one line; nothing if it has a text over several lines.
+    fn inline(&self, node: &Node) -> Option<String> {
+        Some(match &node.content {
+            Content::Scalar { style: Style::Block, .. } => return None,
+            Content::Scalar { text, style } => self.raw(node.span, text, *style),
+            Content::List { items, .. } => {
+                let items: Option<Vec<String>> = items.iter().map(|it| self.inline(it)).collect();
+                format!("[{}]", items?.join(", "))
+            }
+            Content::Map { entries, .. } if entries.is_empty() => "{}".into(),
+            Content::Map { entries, .. } => {
+                let entry = |(key, node): &(Key, Node)| {
+                    let name = self.raw(key.span, &key.text, key.style);
+                    Some(format!("{name}: {}", self.inline(node)?).trim_end().to_owned())
+                };
+                let entries: Option<Vec<String>> = entries.iter().map(entry).collect();
+                format!("{{ {} }}", entries?.join(", "))
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let written = format("a.yaml", text).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+        assert_eq!(written, expected);
+        // Once is enough.
+        assert_eq!(format("a.yaml", &written).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_file_is_evenly_written_and_keeps_its_remarks() {
+        check(
+            "# What it is.\nholdfast:   1\napplication: shop # the name\n\n\n\ntypes:\n    App:\n        # strong\n        imports: {db: {export: sql},  cache: {export: 'o',weak: 0}}\n        list:\n        - a\n        -   b: 1\n            c: 2\n# the end\n",
+            "# What it is.\nholdfast: 1\napplication: shop  # the name\n\ntypes:\n  App:\n    # strong\n    imports: { db: { export: sql }, cache: { export: 'o', weak: 0 } }\n    list:\n      - a\n      - b: 1\n        c: 2\n# the end\n",
+        );
+    }
+
+    #[test]
+    fn sections_are_apart_and_texts_of_several_lines_move_as_they_are() {
+        check(
+            "a: 1\nfiles:\n   x: |\n       one\n         two\n\n       three\n   y: >-\n       folded\n       text\nvms: {}\n",
+            "a: 1\n\nfiles:\n  x: |\n    one\n      two\n\n    three\n  y: >-\n    folded\n    text\n\nvms: {}\n",
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_on_a_line_is_written_over_several() {
+        let long = "x".repeat(60);
+        check(&format!("a: {{ b: {long}, c: {long} }}\n"), &format!("a:\n  b: {long}\n  c: {long}\n"));
+        check("", "");
+        check("# only a remark\n", "# only a remark\n");
+    }
+}

@@ -1,0 +1,63 @@
+//! Application files: what people write, and what comes of it.
+//!
+//! ```text
+//!   files ──read──▶ Application ──expand──▶ Expansion ──difference──▶ Difference ──change──▶ protocol::Change
+//!           checked            counted out, placed,      added, removed,          wishes for the manager
+//!           with places        wired; under keys         changed, unchanged
+//! ```
+//!
+//! Types say what components of one sort need, offer and do; the rest of a file says how many there are, where, and how
+//! they are wired. The language is described in `docs/LANGUAGE.md`.
+//!
+//! This crate knows no network and no disk: files are asked for through a closure, secrets are only named, and whoever
+//! calls it hands in their texts. Nothing that comes from outside can make it panic; everything that is wrong is told at
+//! once, each with its place.
+//!
+//! Read next: [`Application`], [`Expansion`], [`Difference`].
+
+mod application;
+mod change;
+mod component_type;
+mod cycle;
+mod difference;
+mod document;
+mod expand;
+mod expansion;
+mod format;
+mod nearest;
+mod node;
+mod operations;
+mod placement;
+mod problem;
+mod reading;
+mod schema;
+mod source;
+mod template;
+mod wiring;
+mod yaml;
+
+pub use application::Application;
+pub use change::{Planned, SecretTexts};
+pub use difference::{Binding, Difference, How, Unchanged};
+pub use expand::Surroundings;
+pub use expansion::{Component, Definition, Expansion, Import, Key, KeyError, Reference, Secret, Vm};
+pub use format::format;
+pub use problem::{Problem, Problems};
+pub use schema::schema;
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What differs between environments, and what was said on the command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inputs {
+    /// Values of variables, which have the last word.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, String>,
+    /// Files of values, by name and with their text; later ones have the last word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values_files: Vec<(String, String)>,
+    /// How many components there are of a group, whatever the files say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counts: BTreeMap<String, u32>,
+}

@@ -1,0 +1,114 @@
+//! A file as a tree, each part with its place. What it means is not known here.
+
+use crate::source::Span;
+
+/// One part of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) span: Span,
+    pub(crate) content: Content,
+}
+
+/// What a part is.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    /// A text; without quotes it may be meant as a number, a boolean or nothing.
+    Scalar {
+        text: String,
+        style: Style,
+    },
+    List {
+        items: Vec<Node>,
+        flow: bool,
+    },
+    Map {
+        entries: Vec<(Key, Node)>,
+        flow: bool,
+    },
+}
+
+/// How a text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Plain,
+    Quoted,
+    /// Over several lines, after `|` or `>`.
+    Block,
+}
+
+/// The name of an entry of a map.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) text: String,
+    pub(crate) span: Span,
+    pub(crate) style: Style,
+}
+
+/// A remark in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Comment {
+    pub(crate) span: Span,
+}
+
+impl Node {
+    /// The entry of a map.
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+        self.entries().iter().find(|(key, _)| key.text == name).map(|(_, node)| node)
+    }
+
+    /// The entries of a map; none of anything else.
+    pub(crate) fn entries(&self) -> &[(Key, Node)] {
+        if let Content::Map { entries, .. } = &self.content { entries } else { &[] }
+    }
+
+    /// Whether nothing stands here.
+    pub(crate) fn is_nothing(&self) -> bool {
+        matches!(&self.content, Content::Scalar { text, style: Style::Plain } if ["", "~", "null"].contains(&text.as_str()))
+    }
+
+    /// What stands here, in words.
+    pub(crate) fn in_words(&self) -> String {
+        match &self.content {
+            _ if self.is_nothing() => "nothing".into(),
+            Content::Scalar { text, .. } if text.chars().count() > 40 => "a long text".into(),
+            Content::Scalar { text, .. } => format!("`{}`", text.escape_debug()),
+            Content::List { .. } => "a list".into(),
+            Content::Map { .. } => "a map".into(),
+        }
+    }
+
+    /// The same thing, wherever it stands and however it is written.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (&self.content, &other.content) {
+            (Content::Scalar { text: one, style }, Content::Scalar { text: two, style: other }) => {
+                one == two && (*style == Style::Plain) == (*other == Style::Plain)
+            }
+            (Content::List { items: one, .. }, Content::List { items: two, .. }) => {
+                one.len() == two.len() && one.iter().zip(two).all(|(one, two)| one.is_same(two))
+            }
+            (Content::Map { entries: one, .. }, Content::Map { entries: two, .. }) => {
+                one.len() == two.len()
+                    && one.iter().all(|(key, node)| other.get(&key.text).is_some_and(|it| node.is_same(it)))
+            }
+            _ => false,
+        }
+    }
+
+    /// Lays another tree over this one: maps entry by entry, everything else as a whole; nothing takes an entry away.
+    pub(crate) fn overlay(&mut self, over: &Self) {
+        match (&mut self.content, &over.content) {
+            (Content::Map { entries, .. }, Content::Map { entries: others, .. }) => {
+                for (key, node) in others {
+                    let place = entries.iter().position(|(it, _)| it.text == key.text);
+                    match place {
+                        Some(place) if node.is_nothing() => drop(entries.remove(place)),
+                        Some(place) => entries[place].1.overlay(node),
+                        None if node.is_nothing() => {}
+                        None => entries.push((key.clone(), node.clone())),
+                    }
+                }
+            }
+            _ => *self = over.clone(),
+        }
+    }
+}

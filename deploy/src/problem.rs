@@ -1,0 +1,96 @@
+//! What is wrong with an application file, told so that a person can put it right.
+
+use crate::source::{Sources, Span};
+use serde::Serialize;
+use std::fmt;
+
+/// One thing that is wrong, with its place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Problem {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong, and what would be right.
+    pub says: String,
+    /// The line as it is written.
+    pub text: String,
+    /// How many characters of it are meant.
+    pub width: usize,
+}
+
+/// Everything that is wrong, in the order of the files.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, column, says, text, width } = self;
+        write!(formatter, "{file}:{line}:{column}: {says}")?;
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let number = line.to_string();
+        let margin = " ".repeat(number.len());
+        // Tabs stay, so that the caret stands under its letter whatever a tab is worth.
+        let before: String = text.chars().take(column - 1).map(|it| if it == '\t' { '\t' } else { ' ' }).collect();
+        write!(formatter, "\n{margin} |\n{number} | {text}\n{margin} | {before}{}", "^".repeat(*width))
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, problem) in self.0.iter().enumerate() {
+            let gap = if place == 0 { "" } else { "\n\n" };
+            write!(formatter, "{gap}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What was found wrong so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings(Vec<(Span, String)>);
+
+impl Findings {
+    pub(crate) fn add(&mut self, span: Span, says: impl Into<String>) {
+        self.0.push((span, says.into()));
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Nothing, or everything that was found, as people see it.
+    pub(crate) fn conclude(self, sources: &Sources) -> Result<(), Problems> {
+        let mut found = self.0;
+        found.sort();
+        found.dedup();
+        let problem = |(span, says): (Span, String)| {
+            let place = sources.place(span);
+            let (file, text) = (place.file.into(), place.text.into());
+            Problem { file, line: place.line, column: place.column, says, text, width: place.width }
+        };
+        let problems: Vec<Problem> = found.into_iter().map(problem).collect();
+        if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_shows_its_line_with_a_caret() {
+        let mut sources = Sources::default();
+        let file = sources.add("shop.yaml", "types:\n  App:\n    import: {}\n");
+        let mut findings = Findings::default();
+        findings.add(Span { file, start: 18, end: 24 }, "unknown field `import` (did you mean `imports`?)");
+        let told = findings.conclude(&sources).unwrap_err().to_string();
+        let expected =
+            "shop.yaml:3:5: unknown field `import` (did you mean `imports`?)\n  |\n3 |     import: {}\n  |     ^^^^^^";
+        assert_eq!(told, expected);
+    }
+}

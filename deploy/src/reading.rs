@@ -1,0 +1,229 @@
+//! From the tree to plain values: each reader takes what fits and tells what does not, and never stops at the first.
+
+use crate::{
+    nearest::{hint, listed},
+    node::{Content, Key, Node, Style},
+    problem::Findings,
+    source::Span,
+};
+use protocol::Name;
+use serde_json::Value;
+
+/// Bytes of the name of an application, so that VMs of all applications have names that fit into certificates.
+const APPLICATION_BYTES_MAX: usize = 24;
+/// Bytes of the name of a group, a type, an import and so on.
+const NAME_BYTES_MAX: usize = 30;
+
+/// All that was found wrong, and ways to read a node.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) findings: Findings,
+}
+
+/// The fields of a map, all of them known.
+pub(crate) struct Fields<'a> {
+    pub(crate) span: Span,
+    entries: Vec<(&'a Key, &'a Node)>,
+}
+
+impl<'a> Fields<'a> {
+    /// A field, if something stands there.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Node> {
+        self.entry(name).map(|(_, node)| node)
+    }
+
+    /// A field with its name.
+    pub(crate) fn entry(&self, name: &str) -> Option<(&'a Key, &'a Node)> {
+        self.entries.iter().find(|(key, _)| key.text == name).copied().filter(|(_, node)| !node.is_nothing())
+    }
+}
+
+impl Reading {
+    pub(crate) fn wrong(&mut self, span: Span, says: impl Into<String>) {
+        self.findings.add(span, says);
+    }
+
+    /// The fields of a map; those that nobody knows are told.
+    pub(crate) fn fields<'a>(&mut self, node: &'a Node, what: &str, known: &[&str]) -> Fields<'a> {
+        let mut entries = Vec::new();
+        for (key, node) in self.entries(node, what) {
+            if known.contains(&key.text.as_str()) {
+                entries.push((key, node));
+            } else {
+                let near = crate::nearest::nearest(&key.text, known.iter().copied());
+                let right = near.map_or_else(|| listed(known), |near| format!("did you mean `{near}`?"));
+                let right = if near.is_some() { right } else { format!("{what} has {right}") };
+                self.wrong(key.span, format!("unknown field `{}` ({right})", key.text.escape_debug()));
+            }
+        }
+        Fields { span: node.span, entries }
+    }
+
+    /// The entries of a map; nothing is an empty one.
+    pub(crate) fn entries<'a>(&mut self, node: &'a Node, what: &str) -> &'a [(Key, Node)] {
+        if !matches!(node.content, Content::Map { .. }) && !node.is_nothing() {
+            self.wrong(node.span, format!("{what} is a map, not {}", node.in_words()));
+        }
+        node.entries()
+    }
+
+    /// The items of a list; one text is a list of one.
+    pub(crate) fn items<'a>(&mut self, node: &'a Node, what: &str) -> &'a [Node] {
+        match &node.content {
+            _ if node.is_nothing() => &[],
+            Content::List { items, .. } => items,
+            Content::Scalar { .. } => std::slice::from_ref(node),
+            Content::Map { .. } => {
+                self.wrong(node.span, format!("{what} is a list, not a map"));
+                &[]
+            }
+        }
+    }
+
+    /// A text, of any style.
+    pub(crate) fn text<'a>(&mut self, node: &'a Node, what: &str) -> Option<&'a str> {
+        match &node.content {
+            Content::Scalar { text, .. } if !node.is_nothing() => Some(text),
+            _ => {
+                self.wrong(node.span, format!("{what} is a text, not {}", node.in_words()));
+                None
+            }
+        }
+    }
+
+    /// One of a few words.
+    pub(crate) fn one_of<T: Copy>(&mut self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
+        let text = self.text(node, what)?;
+        let found = words.iter().find(|(word, _)| *word == text).map(|(_, meant)| *meant);
+        if found.is_none() {
+            let right = hint(text, words.iter().map(|(word, _)| *word));
+            self.wrong(node.span, format!("{what} cannot be `{}`{right}", text.escape_debug()));
+        }
+        found
+    }
+
+    /// A whole number that is not negative.
+    pub(crate) fn number(&mut self, node: &Node, what: &str) -> Option<u64> {
+        let read = match &node.content {
+            Content::Scalar { text, style: Style::Plain } => text.parse().ok(),
+            _ => None,
+        };
+        if read.is_none() {
+            self.wrong(node.span, format!("{what} is a whole number, not {}", node.in_words()));
+        }
+        read
+    }
+
+    /// A whole number that is not negative, and no larger than anything can be counted.
+    pub(crate) fn count(&mut self, node: &Node, what: &str) -> Option<u32> {
+        let number = self.number(node, what)?;
+        let count = u32::try_from(number).ok().filter(|count| *count <= 1_000_000);
+        if count.is_none() {
+            self.wrong(node.span, format!("{what} is at most 1000000, not {number}"));
+        }
+        count
+    }
+
+    /// A time such as `200ms`, `5s`, `2m` or `1h`, in milliseconds.
+    pub(crate) fn duration_ms(&mut self, node: &Node, what: &str) -> Option<u64> {
+        let text = self.text(node, what)?;
+        let read = read_duration_ms(text);
+        if read.is_none() {
+            self.wrong(node.span, format!("{what} is a time such as 200ms, 5s, 2m or 1h, not {}", node.in_words()));
+        }
+        read
+    }
+
+    /// The name of something in a file: letters, digits, `-` and `_`, beginning with a letter.
+    pub(crate) fn name(&mut self, text: &str, span: Span) -> Option<Name> {
+        let shape = |(place, it): (usize, char)| {
+            it.is_ascii_alphabetic() || (place > 0 && (it.is_ascii_digit() || it == '-' || it == '_'))
+        };
+        if text.is_empty() || !text.char_indices().all(shape) {
+            let says =
+                format!("`{}` is no name (letters, digits, - and _, beginning with a letter)", text.escape_debug());
+            self.wrong(span, says);
+            return None;
+        }
+        if text.len() > NAME_BYTES_MAX {
+            self.wrong(span, format!("the name has {} letters (at most {NAME_BYTES_MAX})", text.len()));
+            return None;
+        }
+        Name::new(text).ok()
+    }
+
+    /// A text that is the name of something in a file.
+    pub(crate) fn named(&mut self, node: &Node, what: &str) -> Option<Name> {
+        let text = self.text(node, what)?;
+        self.name(text, node.span)
+    }
+
+    /// The name of an application.
+    pub(crate) fn application(&mut self, node: &Node) -> Option<Name> {
+        let name = self.named(node, "an application's name")?;
+        if name.as_str().len() > APPLICATION_BYTES_MAX {
+            self.wrong(node.span, format!("an application's name has at most {APPLICATION_BYTES_MAX} letters"));
+            return None;
+        }
+        Some(name)
+    }
+
+    /// A value of any sort, as YAML understands it: what is not in quotes may be a number, a boolean or nothing.
+    pub(crate) fn value(node: &Node) -> Value {
+        match &node.content {
+            Content::Scalar { text, style: Style::Plain } => match text.as_str() {
+                "" | "~" | "null" => Value::Null,
+                "true" => Value::Bool(true),
+                "false" => Value::Bool(false),
+                text => plain_number(text).unwrap_or_else(|| text.into()),
+            },
+            Content::Scalar { text, .. } => Value::String(text.clone()),
+            Content::List { items, .. } => items.iter().map(Self::value).collect(),
+            Content::Map { entries, .. } => {
+                entries.iter().map(|(key, node)| (key.text.clone(), Self::value(node))).collect()
+            }
+        }
+    }
+}
+
+/// A number as people write it; what only looks like one (`1.2.3`, `inf`, `0x1f`, `007`) is a text.
+fn plain_number(text: &str) -> Option<Value> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let octal = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+    if octal || !digits.starts_with(|it: char| it.is_ascii_digit()) {
+        return None;
+    }
+    let whole = text.parse::<i64>().map(Value::from);
+    whole.ok().or_else(|| text.parse::<f64>().ok().and_then(serde_json::Number::from_f64).map(Value::Number))
+}
+
+/// A time in milliseconds.
+pub(crate) fn read_duration_ms(text: &str) -> Option<u64> {
+    let unit = text.find(|it: char| !it.is_ascii_digit())?;
+    let (number, unit) = text.split_at(unit);
+    let factor = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_numbers_are_read_as_people_write_them() {
+        assert_eq!(
+            ["200ms", "5s", "2m", "1h"].map(read_duration_ms),
+            [Some(200), Some(5_000), Some(120_000), Some(3_600_000)]
+        );
+        assert_eq!(["", "5", "s", "5 s", "-1s", "99999999999999999999h"].map(read_duration_ms), [None; 6]);
+        assert_eq!(plain_number("12"), Some(12.into()));
+        assert_eq!(plain_number("-1.5"), Some(serde_json::json!(-1.5)));
+        assert_eq!(["inf", "0600", "1.2.3", "nan", "x", ""].map(plain_number), [const { None }; 6]);
+    }
+}

@@ -1,0 +1,91 @@
+//! Files as they were read, and places in them.
+
+/// The texts that an application was read from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sources {
+    files: Vec<(String, String)>,
+}
+
+/// A piece of one file, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Span {
+    pub(crate) file: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// A place as people see it: the line and column, both from 1, the line itself, and how much of it is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    pub(crate) text: &'a str,
+    pub(crate) width: usize,
+}
+
+impl Sources {
+    /// Takes in a file and says its number.
+    pub(crate) fn add(&mut self, name: &str, text: &str) -> usize {
+        self.files.push((name.into(), text.into()));
+        self.files.len() - 1
+    }
+
+    /// Whether a file of this name was read already.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.files.iter().any(|(it, _)| it == name)
+    }
+
+    pub(crate) fn name(&self, file: usize) -> &str {
+        self.files.get(file).map_or("", |(name, _)| name)
+    }
+
+    /// The text of a piece; nothing if there is no such piece.
+    pub(crate) fn slice(&self, span: Span) -> &str {
+        self.files.get(span.file).and_then(|(_, text)| text.get(span.start..span.end)).unwrap_or_default()
+    }
+
+    /// Where a piece begins, for people.
+    pub(crate) fn place(&self, span: Span) -> Place<'_> {
+        let (file, text) = self.files.get(span.file).map_or(("", ""), |(name, text)| (name, text));
+        let start = floor_boundary(text, span.start);
+        let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let line = text[line_start..line_end].trim_end_matches('\r');
+        let end = floor_boundary(text, span.end).clamp(start, line_start + line.len().max(start - line_start));
+        Place {
+            file,
+            line: text[..start].matches('\n').count() + 1,
+            column: text[line_start..start].chars().count() + 1,
+            text: line,
+            width: text[start..end].chars().count().max(1),
+        }
+    }
+}
+
+impl Span {
+    /// The whole beginning of a file, for what is missing from it.
+    pub(crate) fn beginning(file: usize) -> Self {
+        Self { file, start: 0, end: 0 }
+    }
+}
+
+fn floor_boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_told_as_people_count() {
+        let mut sources = Sources::default();
+        let file = sources.add("a.yaml", "one: ä\r\ntwo: bcd\n");
+        let at = |start, end| sources.place(Span { file, start, end });
+        assert_eq!(at(5, 7), Place { file: "a.yaml", line: 1, column: 6, text: "one: ä", width: 1 });
+        assert_eq!(at(14, 17), Place { file: "a.yaml", line: 2, column: 6, text: "two: bcd", width: 3 });
+        // What goes over the end of the line, or of the file, is cut there; what is in the middle of a letter begins with it.
+        assert_eq!((at(14, 99).width, at(99, 100).line, at(6, 7).column), (3, 3, 6));
+    }
+}

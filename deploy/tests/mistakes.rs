@@ -1,0 +1,223 @@
+//! Everything that can be wrong with a file, and how it is told.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod shop;
+
+use deploy::{Application, Inputs, Surroundings};
+use shop::{SHOP, expand, problems, read};
+use std::collections::BTreeMap;
+
+/// The shop with one thing changed, and the one problem that it has then.
+#[track_caller]
+fn check(from: &str, to: &str, expected: &str) {
+    assert!(SHOP.contains(from), "{from}");
+    let told = problems(&SHOP.replacen(from, to, 1));
+    assert!(told.len() == 1 && told[0].contains(expected), "{to}: {told:#?}");
+}
+
+#[test]
+fn unknown_fields_and_names_are_told_with_what_was_meant() {
+    check("    imports:\n", "    import:\n", "17:5 unknown field `import` (did you mean `imports`?)");
+    check("type: App,", "type: Ap,", "there is no type `Ap` (did you mean `App`?)");
+    check("type: Cache, on: data", "type: Cache, on: dat", "there is no group of VMs `dat` (did you mean `data`?)");
+    check(
+        "parameters: { size: 64 }",
+        "parameters: { sise: 64 }",
+        "there is no parameter `sise` (did you mean `size`?)",
+    );
+    check("bind: { db: one }", "bind: { bd: one }", "type `App` has no import `bd` (did you mean `db`?)");
+    check("bind: { db: one }", "bind: { db: databse }", "there is no component `databse` (did you mean `database`?)");
+    check("bind: { db: one }", "bind: { db: cache }", "`cache` does not export `sql` (it exports `objects`)");
+    check(
+        "bind: { db: one }",
+        "bind: { db: \"database[2]\" }",
+        "there is no `database[2]`: `database` has 2, counted from 0",
+    );
+    check("holdfast: 1", "holdfast: 2", "version 2 of the language");
+    check("holdfast: 1\n", "", "a file begins with the version of its language");
+    check("application: shop\n", "", "the application has no name");
+    check("  cache: { type", "  all: { type", "`all` is a way to wire");
+    check("  cache: { type", "  1cache: { type", "`1cache` is no name");
+}
+
+#[test]
+fn values_of_the_wrong_sort_are_told() {
+    check("size: 64 } }", "size: big } }", "`size` is a whole number, not `big`");
+    check("default: 64", "default: x", "`size` is a whole number, not `x`");
+    check("web: { count: 2", "web: { count: two", "`count` is a whole number, not `two`");
+    check("web: { count: 2", "web: { count: -1", "`count` is a whole number");
+    check("web: { count: 2", "web: { count: 2000000", "at most 1000000");
+    check("weak: 0", "weak: 0, strong: 1", "one of strong, weak and value");
+    check("{ export: sql }", "{ export: sql, strong: 0 }", "is weak (`weak: 0`)");
+    check("rebind: { signal: HUP }", "rebind: { signal: HPU }", "a signal cannot be `HPU` (did you mean `HUP`?)");
+    check("rebind: { signal: HUP }", "start: { process: x }", "`start` is said twice");
+    check("check: { tcp: \"{{ port }}\" }", "check: { tcp: \"{{ port }}\", interval: 5 }", "a time such as 200ms");
+    check(
+        "start: { process: \"exec mydb --port {{ port }}\" }",
+        "start: { script: x }",
+        "needs a command that stops it",
+    );
+    check(
+        "parameters: { size: { type: integer, default: 64 } }",
+        "parameters: { size: { type: integer, default: 64 }, more: { type: text } }",
+        "does not say its parameter `more`",
+    );
+}
+
+#[test]
+fn templates_read_only_what_is_there() {
+    check(
+        "imports.db[0].port",
+        "imports.db[0].prot",
+        "22:56 the template reads `prot` of import `db`, but export `sql` has no such value (did you mean `port`?)",
+    );
+    check("cache = {{ cache.host }}", "cache = {{ cache.port }}", "reads `port` of import `cache`");
+    check("imports.db[0].port", "imports.database[0].port", "there is no such import");
+    check("imports.db[0].port", "imports.db.port", "`imports.db` is a list");
+    check("parameters.size", "parameters.sise", "no such parameter (did you mean `size`?)");
+    check("--size {{ parameters.size }}", "--size {{ size }}", "did you mean `parameters.size`?");
+    check(
+        "mydb --port {{ port }}",
+        "mydb --port {{ prot }}",
+        "9:46 the template reads `prot`, which is not there (did you mean `port`?)",
+    );
+    check(
+        "\"{{ free_port() }}\"",
+        "\"{{ fre_port() }}\"",
+        "there is no function `fre_port` (did you mean `free_port`?)",
+    );
+    check("mydb --port {{ port }}", "mydb --port {{ free_port() }}", "in `values` only");
+    check("\"{{ directory }}/app.conf\"", "\"{{ directory\"", "no template");
+    check(
+        "values: [host, port], capacity",
+        "values: [host, port, key], capacity",
+        "hands out `key`, but nothing says what it is",
+    );
+    check(
+        "start: { process: \"exec cache",
+        "install: \"echo {{ imports.db[0].host }} > x\"\n      start: { process: \"exec cache",
+        "before anything is bound",
+    );
+    // Asking whether something is there is no mistake, nor is what a loop makes.
+    expand(&SHOP.replace("cache = {{ cache.host }}", "{% if nobody is defined %}{% endif %}{% set x = cache %}{{ x.host }} {{ loop.index }} {{ (imports.db | first).host }}"));
+}
+
+#[test]
+fn strong_imports_in_a_circle_are_drawn() {
+    let text = SHOP
+        .replace("  Cache:\n", "  Cache:\n    imports: { app: { export: http } }\n")
+        .replace("  App:\n", "  App:\n    exports: { http: [host] }\n")
+        .replace("weak: 0", "strong: 1");
+    let told = problems(&text);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(told[0].contains("app[0] ─cache→ cache[0] ─app→ app[0]"), "{told:#?}");
+    // The same through values is fine.
+    expand(&text.replace("{ export: http }", "{ export: http, value: all }"));
+}
+
+#[test]
+fn too_little_of_anything_is_told() {
+    check(
+        "capacity: 20",
+        "capacity: 1",
+        "1 of the 3 components of `app` do not find the 1 providers that `db` needs: they have room for 2 clients together",
+    );
+    check("capacity: 20", "capacity: 0", "3 of the 3");
+    check(
+        "{ export: sql }",
+        "{ export: sql, strong: 3 }",
+        "do not find the 3 providers that `db` needs: they have room for 40",
+    );
+    check(
+        "bind: { db: one }",
+        "bind: { db: index }",
+        "`app[2]` has no partner: there are 2 providers for 3 clients of `db` by index",
+    );
+    check("bind: { db: one }", "bind: { db: none }", "needs 1 providers, and is bound to 0");
+    check(
+        "bind: { db: one } }",
+        "bind: { db: all } }\n  other: { type: Database, on: data }",
+        "could be bound to `database` and `other`",
+    );
+    check("{ export: sql }", "{ export: sqll }", "no component has it (did you mean `sql`?)");
+    let crowded = SHOP.replace("  App:\n", "  App:\n    conflicts: [App]\n");
+    assert!(problems(&crowded)[0].contains(
+        "1 of the 3 components of `app` find no room on `web`, `app[2]` first: `web[0]` has a component of type `App`"
+    ));
+    let small = SHOP
+        .replace("  App:\n", "  App:\n    resources: { cpu: 2 }\n")
+        .replace("web: { count: 2,", "web: { count: 2, resources: { cpu: 3 },");
+    assert!(
+        problems(&small)[0].contains("`web[0]` has 3 of cpu, of which 2 are used, and it needs 2"),
+        "{:?}",
+        problems(&small)
+    );
+    let ports = SHOP
+        .replace("size: { type: integer, default: 64 }", "size: { type: port, default: 64 }")
+        .replace("type: Cache, on: data,", "type: Cache, on: data, count: 2,");
+    assert!(problems(&ports)[0].contains("`cache[0]` and `cache[1]` are both at port 64 of VM `data[0]`"));
+}
+
+#[test]
+fn everything_is_told_at_once() {
+    let text = SHOP
+        .replace("export: objects", "export: objects, wek: 0")
+        .replace("type: Database", "type: Databas")
+        .replace("{{ parameters.size }}", "{{ parameters.sise }}")
+        .replace("count: 3", "count: many");
+    let told = problems(&text);
+    assert_eq!(told.len(), 4, "{told:#?}");
+}
+
+#[test]
+fn variables_come_from_the_file_a_values_file_or_the_command_line() {
+    let text = SHOP
+        .replace("types:\n", "variables:\n  apps: { type: integer, default: 3 }\n  zone: a\ntypes:\n")
+        .replace("count: 3", "count: \"${apps}\"")
+        .replace("zone: a }", "zone: \"zone-${zone}\" }");
+    let count = |inputs: &Inputs| {
+        let expansion = read(&text, inputs).and_then(|it| it.expand(&Surroundings::default())).unwrap();
+        let zone = expansion.vms[&"web[0]".parse().unwrap()].labels["zone"].clone();
+        (expansion.components.keys().filter(|key| key.group.as_str() == "app").count(), zone)
+    };
+    let file = vec![("production.yaml".to_string(), "apps: 5\nzone: b\n".to_string())];
+    let values = BTreeMap::from([("apps".to_string(), "7".to_string())]);
+    assert_eq!(count(&Inputs::default()), (3, "zone-a".into()));
+    assert_eq!(count(&Inputs { values_files: file.clone(), ..Inputs::default() }), (5, "zone-b".into()));
+    assert_eq!(count(&Inputs { values_files: file, values, ..Inputs::default() }), (7, "zone-b".into()));
+    let counts = BTreeMap::from([("app".to_string(), 9)]);
+    assert_eq!(count(&Inputs { counts, ..Inputs::default() }).0, 9);
+    let wrong = Inputs {
+        values: BTreeMap::from([("aps".into(), "x".into()), ("apps".into(), "many".into())]),
+        ..Inputs::default()
+    };
+    let told = read(&text, &wrong).unwrap().expand(&Surroundings::default()).unwrap_err().to_string();
+    assert!(told.contains("--set:1:1: there is no variable `aps` (did you mean `apps`?)"), "{told}");
+    assert!(told.contains("--set:1:6: `apps` is a whole number, not `many`"), "{told}");
+}
+
+#[test]
+fn files_are_put_together_and_overridden() {
+    let types = SHOP.split("vms:\n").next().unwrap().replace("application: shop\n", "");
+    let main = "holdfast: 1\napplication: shop\ninclude: common/types.yaml\noverride:\n  types:\n    Cache: { parameters: { size: { default: 7 } }, operations: { start: { process: \"x {{ parameters.size }}\" } } }\ntypes:\n  Large: { extends: Cache, parameters: { size: { default: 8 } } }\nvms: { v: {} }\ncomponents:\n  cache: { type: Cache }\n  large: { type: Large }\n";
+    let expand = |main: &str| {
+        Application::read("shop.yaml", &Inputs::default(), &mut |name| match name {
+            "shop.yaml" => Ok(main.into()),
+            "common/types.yaml" => Ok(types.clone()),
+            _ => Err("there is no such file".into()),
+        })
+        .and_then(|it| it.expand(&Surroundings::default()))
+    };
+    let expansion = expand(main).unwrap_or_else(|problems| panic!("{problems}"));
+    let size = |group: &str| expansion.parameters(&protocol::Name::new(group).unwrap())["size"].clone();
+    assert_eq!((size("cache"), size("large")), (7.into(), 8.into()));
+    let told = expand(&main.replace("    Cache:", "    Cach:")).unwrap_err().to_string();
+    assert!(told.contains("there is no `Cach` under `types` to override (did you mean `Cache`?)"), "{told}");
+    let told = expand(&main.replace("types.yaml", "tpyes.yaml")).unwrap_err().to_string();
+    assert!(told.contains("shop.yaml:3:10: common/tpyes.yaml cannot be read: there is no such file"), "{told}");
+    let told = expand(&main.replace("  Large: { extends: Cache", "  Cache: { extends: Large")).unwrap_err().to_string();
+    assert!(told.contains("is described in another file already"), "{told}");
+    let told = expand(&main.replace("extends: Cache", "extends: Large")).unwrap_err().to_string();
+    assert!(told.contains("a type cannot extend itself: Large → Large"), "{told}");
+}

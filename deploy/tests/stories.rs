@@ -1,0 +1,197 @@
+//! Stories of the language: what a file becomes, what differs between two, and what the manager is asked for.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod shop;
+
+use deploy::{Difference, Expansion, How, Inputs, Surroundings};
+use protocol::{Strategy, Wish};
+use shop::{SHOP, bindings, expand, expand_after, read, vms};
+use std::collections::BTreeMap;
+
+fn difference(one: &Expansion, other: &Expansion) -> Difference {
+    Difference::between(one, other)
+}
+
+/// The wishes in a few words.
+fn wishes(one: &Expansion, other: &Expansion) -> Vec<String> {
+    let difference = Difference::between(one, other);
+    let planned = difference.planned(one, other, &[], difference.usual_strategy(), &BTreeMap::new());
+    let words = |wish: &Wish| match wish {
+        Wish::AddVm { vm } => format!("+ vm {vm}"),
+        Wish::RemoveVm { vm } => format!("- vm {vm}"),
+        Wish::AddComponent { component, vm, .. } => format!("+ {component} on {vm}"),
+        Wish::RemoveComponent { component } => format!("- {component}"),
+        Wish::RestartComponent { component } => format!("restart {component}"),
+        Wish::SetNeed { component, import, number } => format!("{component}.{import} needs {number}"),
+        Wish::AddBinding(wire) => format!("bind {wire}"),
+        Wish::RemoveBinding(wire) => format!("unbind {wire}"),
+    };
+    planned.change.wishes.iter().map(words).collect()
+}
+
+#[test]
+fn a_file_is_counted_out_placed_and_wired() {
+    let shop = expand(SHOP);
+    assert_eq!(
+        vms(&shop),
+        [
+            "app[0] on web[0]",
+            "app[1] on web[1]",
+            "app[2] on web[0]",
+            "cache[0] on data[0]",
+            "database[0] on data[0]",
+            "database[1] on data[0]"
+        ]
+    );
+    assert_eq!(
+        bindings(&shop),
+        [
+            "app[0].cache → cache[0].objects",
+            "app[0].db → database[0].sql",
+            "app[1].cache → cache[0].objects",
+            "app[1].db → database[1].sql",
+            "app[2].cache → cache[0].objects",
+            "app[2].db → database[0].sql",
+        ]
+    );
+    // What is kept can be read again.
+    let kept = serde_json::to_string(&shop).unwrap();
+    assert_eq!(serde_json::from_str::<Expansion>(&kept).unwrap(), shop);
+}
+
+#[test]
+fn a_group_that_grows_changes_nothing_that_exists() {
+    let three = expand(SHOP);
+    let five = expand_after(&SHOP.replace("count: 3", "count: 5"), &three);
+    let grown = difference(&three, &five);
+    assert_eq!(grown.components.keys().map(ToString::to_string).collect::<Vec<_>>(), ["app[3]", "app[4]"]);
+    assert!(grown.components.values().all(|how| *how == How::Added));
+    assert_eq!((grown.unbound.len(), grown.unchanged.components, grown.unchanged.bindings), (0, 6, 6));
+    // New clients go where there are fewest.
+    assert!(bindings(&five).contains(&"app[3].db → database[1].sql".into()));
+    // Back again: the highest go.
+    let back = difference(&five, &expand_after(SHOP, &five));
+    assert_eq!(back.components.keys().map(ToString::to_string).collect::<Vec<_>>(), ["app[3]", "app[4]"]);
+    assert!(back.components.values().all(|how| *how == How::Removed));
+}
+
+#[test]
+fn more_providers_or_vms_move_nobody_and_fewer_move_only_their_own() {
+    let before = expand(SHOP);
+    let more = expand_after(&SHOP.replace("count: 2 }", "count: 4 }"), &before);
+    let difference = difference(&before, &more);
+    assert!(difference.unbound.is_empty() && difference.bound.is_empty());
+    let more_vms = expand_after(&SHOP.replace("web: { count: 2", "web: { count: 9"), &before);
+    assert!(Difference::between(&before, &more_vms).components.is_empty());
+    let fewer = expand_after(
+        &SHOP.replace("type: Database, on: data, count: 2", "type: Database, on: data, count: 1"),
+        &before,
+    );
+    let difference = Difference::between(&before, &fewer);
+    assert_eq!(difference.unbound.iter().map(ToString::to_string).collect::<Vec<_>>(), ["app[1].db → database[1].sql"]);
+    assert_eq!(difference.bound.iter().map(ToString::to_string).collect::<Vec<_>>(), ["app[1].db → database[0].sql"]);
+    assert_eq!(difference.usual_strategy(), Strategy::UpThenDown);
+    assert_eq!(wishes(&before, &fewer), ["- shop/database[1]", "bind shop/app[1].db → shop/database[0].sql"]);
+}
+
+#[test]
+fn a_changed_component_is_replaced_with_its_bindings() {
+    let before = expand(SHOP);
+    let after = expand_after(&SHOP.replace("size: 64", "size: 128"), &before);
+    let difference = difference(&before, &after);
+    let how = &difference.components[&"cache[0]".parse().unwrap()];
+    assert_eq!(*how, How::Replaced(vec!["parameter size: 64 → 128".into()]));
+    assert_eq!(difference.components.len(), 1);
+    assert_eq!(difference.usual_strategy(), Strategy::DownThenUp);
+    assert_eq!(
+        wishes(&before, &after),
+        [
+            "- shop/cache[0]",
+            "+ shop/cache[0] on shop/data[0]",
+            "bind shop/app[0].cache → shop/cache[0].objects",
+            "bind shop/app[1].cache → shop/cache[0].objects",
+            "bind shop/app[2].cache → shop/cache[0].objects",
+        ]
+    );
+}
+
+#[test]
+fn a_number_of_providers_is_told_to_those_that_run() {
+    let before = expand(SHOP);
+    let after = expand_after(
+        &SHOP.replace("{ export: sql }", "{ export: sql, strong: all }").replace("db: one", "db: all"),
+        &before,
+    );
+    assert_eq!(
+        wishes(&before, &after),
+        [
+            "shop/app[0].db needs 2",
+            "shop/app[1].db needs 2",
+            "shop/app[2].db needs 2",
+            "bind shop/app[0].db → shop/database[1].sql",
+            "bind shop/app[1].db → shop/database[0].sql",
+            "bind shop/app[2].db → shop/database[1].sql",
+        ]
+    );
+}
+
+#[test]
+fn the_same_again_is_no_difference_and_an_empty_one_takes_all_away() {
+    let shop = expand(SHOP);
+    let again = difference(&shop, &expand_after(SHOP, &shop));
+    assert!(again.is_empty());
+    assert_eq!((again.unchanged.vms, again.unchanged.components, again.unchanged.bindings), (3, 6, 6));
+    let empty = Expansion::empty(shop.application.clone());
+    assert_eq!(wishes(&shop, &empty), ["- vm shop/data[0]", "- vm shop/web[0]", "- vm shop/web[1]"]);
+    assert_eq!(wishes(&empty, &shop).len(), 3 + 6 + 6);
+}
+
+#[test]
+fn another_application_can_be_used_and_its_replacement_takes_our_bindings_along() {
+    let shared = "holdfast: 1\napplication: shared\ntypes:\n  Store:\n    exports: { blobs: { values: [host], capacity: 2 } }\n    parameters: { size: 1 }\nvms: { v: {} }\ncomponents:\n  store: { type: Store, parameters: { size: 1 } }\n";
+    let own = "holdfast: 1\napplication: own\ntypes:\n  User: { imports: { store: { export: blobs } } }\nvms: { v: {} }\ncomponents:\n  user: { type: User, count: 2, bind: { store: shared/store } }\n";
+    let shared_one = expand(shared);
+    let application = read(own, &Inputs::default()).unwrap();
+    let others = [shared_one.clone()];
+    let surroundings = Surroundings { before: None, others: &others };
+    let own_one = application.expand(&surroundings).unwrap();
+    assert_eq!(bindings(&own_one), ["user[0].store → shared/store[0].blobs", "user[1].store → shared/store[0].blobs"]);
+    let shared_two = expand_after(&shared.replace("{ size: 1 } }", "{ size: 2 } }"), &shared_one);
+    let difference = difference(&shared_one, &shared_two);
+    let planned = difference.planned(&shared_one, &shared_two, &[own_one], Strategy::DownThenUp, &BTreeMap::new());
+    let bound: Vec<String> = planned
+        .change
+        .wishes
+        .iter()
+        .filter_map(|wish| if let Wish::AddBinding(wire) = wish { Some(wire.to_string()) } else { None })
+        .collect();
+    assert_eq!(bound, ["own/user[0].store → shared/store[0].blobs", "own/user[1].store → shared/store[0].blobs"]);
+    // Its capacity counts for everybody.
+    let third = own.replace("application: own", "application: third");
+    let users = application.expand(&surroundings).unwrap();
+    let all = [shared_one, users];
+    let told =
+        read(&third, &Inputs::default()).unwrap().expand(&Surroundings { before: None, others: &all }).unwrap_err();
+    assert!(told.to_string().contains("room for 2 clients"), "{told}");
+}
+
+#[test]
+fn secrets_are_named_and_never_kept() {
+    let text = "holdfast: 1\napplication: a\nsecrets: { password: { environment: PASSWORD } }\ntypes:\n  T:\n    parameters: { password: { type: secret } }\n    environment: { PASSWORD: \"{{ parameters.password }}\" }\nvms: { v: {} }\ncomponents: { t: { type: T, parameters: { password: { secret: password } } } }\n";
+    let expansion = expand(text);
+    let kept = serde_json::to_string(&expansion).unwrap();
+    assert!(kept.contains("\"place\":\"PASSWORD\"") && !kept.contains("hunter2"));
+    let empty = Expansion::empty(expansion.application.clone());
+    let texts = BTreeMap::from([("password".to_string(), "hunter2".to_string())]);
+    let planned = difference(&empty, &expansion).planned(&empty, &expansion, &[], Strategy::Together, &texts);
+    let kind = planned
+        .change
+        .wishes
+        .iter()
+        .find_map(|wish| if let Wish::AddComponent { kind, .. } = wish { Some(kind) } else { None });
+    assert!(String::from_utf8_lossy(&kind.unwrap().recipe).contains("hunter2"));
+    // A raised version replaces whoever has it.
+    let raised = expand_after(&text.replace("PASSWORD } }", "PASSWORD, version: 2 } }"), &expansion);
+    assert_eq!(difference(&expansion, &raised).components.len(), 1);
+}
