@@ -1,6 +1,9 @@
 //! What a change will do, as the simulator sees it: who stops, who starts, in which order, how long and why so long.
 
-use crate::screen::{counted, lasting};
+use crate::{
+    application_file::no_secrets,
+    screen::{counted, lasting},
+};
 use deploy::{Difference, Expansion};
 use model_check::{
     explore::retrace,
@@ -11,11 +14,7 @@ use model_check::{
 };
 use protocol::{Change, Name, Operation, Strategy, agent, manager::Request};
 use serde::Serialize;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// How long an operation takes of which nothing is known.
 const UNKNOWN: Duration = Duration::from_secs(1);
@@ -60,14 +59,17 @@ pub(crate) struct Moment {
 
 /// Lets the change happen after all that is there has come up.
 pub(crate) fn foresee(before: &Expansion, after: &Expansion, others: &[Expansion], change: Change) -> Foresight {
-    let mut lines: Vec<Line> = Vec::new();
-    let others: Vec<&Expansion> = others.iter().filter(|it| it.application != after.application).collect();
-    for it in in_order(&others).into_iter().chain([before]).filter(|it| !it.vms.is_empty()) {
+    // All that is there comes up at once: applications may use each other.
+    let mut all = Change { incomplete: true, ..Change::default() };
+    let others = others.iter().filter(|it| it.application != after.application);
+    for it in others.chain([before]) {
         let empty = Expansion::empty(it.application.clone());
-        let all = Difference::between(&empty, it);
-        let made = all.planned(&empty, it, &[], Strategy::Together, &crate::application_file::no_secrets(it)).change;
-        // Applications may use each other, and then the first waits for the second.
-        lines.push(Line { request: Request::Make(Change { incomplete: true, ..made }), patient: true });
+        let made = Difference::between(&empty, it).planned(&empty, it, &[], Strategy::Together, &no_secrets(it));
+        all.wishes.extend(made.change.wishes);
+    }
+    let mut lines: Vec<Line> = Vec::new();
+    if !all.wishes.is_empty() {
+        lines.push(Line { request: Request::Make(all), patient: true });
     }
     let past: Arc<[Line]> = lines.clone().into();
     let place = lines.len();
@@ -98,22 +100,6 @@ pub(crate) fn foresee(before: &Expansion, after: &Expansion, others: &[Expansion
         moments: moments(&script, &report, place, &after.application),
         declared,
     }
-}
-
-/// Whoever is used comes before whoever uses it, as far as that is possible.
-fn in_order<'a>(others: &[&'a Expansion]) -> Vec<&'a Expansion> {
-    let used = |it: &Expansion| -> BTreeSet<Name> {
-        let bound = it.components.values().flat_map(|it| it.bound.values().flatten());
-        bound.filter_map(|it| it.application.clone()).collect()
-    };
-    let mut open: Vec<&Expansion> = others.to_vec();
-    let mut ordered: Vec<&Expansion> = Vec::new();
-    while !open.is_empty() {
-        let free = |it: &&Expansion| !used(it).iter().any(|name| open.iter().any(|other| other.application == *name));
-        let place = open.iter().position(free).unwrap_or(0);
-        ordered.push(open.remove(place));
-    }
-    ordered
 }
 
 /// Declared lengths, a second for what is done on purpose and not declared, and nothing for messages and clouds.

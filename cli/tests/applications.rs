@@ -38,9 +38,17 @@ async fn all_started(site: &Site, number: usize) {
     assert!(states.iter().all(|(_, state)| state == "started"), "{states:?}");
 }
 
-async fn log(site: &Site, component: &str) -> String {
+/// What a component has written, once it fits: a component that has started may not have written all of it.
+async fn log(site: &Site, component: &str, fits: impl Fn(&str) -> bool) -> String {
     let path = format!("/v1/components/{}/logs", cloud_manager::client::segment(component));
-    site.client.text(&path).await.unwrap()
+    for _ in 0..200 {
+        let text = site.client.text(&path).await.unwrap();
+        if fits(&text) {
+            return text;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("{component}: {}", site.client.text(&path).await.unwrap())
 }
 
 /// What was told since a number, up to now.
@@ -61,7 +69,7 @@ async fn the_three_tiers_go_up_change_and_come_down_as_planned() {
     let started = order(&told_since(&site, 0).await, "started");
     let place = |name: &str| started.iter().position(|it| it == name).unwrap();
     assert!(place("shop/mysql[0]") < place("shop/tomcat[0]") && place("shop/tomcat[0]") < place("shop/apache[0]"));
-    assert!(log(&site, "shop/tomcat[0]").await.contains("database = 127.0.0.1:"));
+    log(&site, "shop/tomcat[0]", |it| it.contains("database = 127.0.0.1:")).await;
 
     // The same again is nothing, and says so; what the manager knows outlives it.
     site.kill_manager();
@@ -92,12 +100,13 @@ async fn the_three_tiers_go_up_change_and_come_down_as_planned() {
         assert_eq!(seen, foreseen, "{verb}");
         assert!(seen.contains(&"shop/apache[0]".to_owned()) && seen.contains(&"shop/tomcat[0]".to_owned()));
     }
-    assert!(log(&site, "shop/mysql[0]").await.contains("another database at"));
+    log(&site, "shop/mysql[0]", |it| it.contains("another database at")).await;
 
     // Back to what it was, with one command; then all of it goes.
     done(&site, &["rollback", "shop", "--yes"]);
     all_started(&site, 5).await;
-    assert!(!log(&site, "shop/mysql[0]").await.contains("another database at"));
+    let told = log(&site, "shop/mysql[0]", |it| it.contains("database at")).await;
+    assert!(!told.contains("another"), "{told}");
     done(&site, &["remove", "shop", "--yes"]);
     assert!(states(&site).await.is_empty());
     assert!(!site.holdfast(&["remove", "shop", "--yes"]).status.success());
@@ -110,8 +119,8 @@ async fn a_balancer_and_its_servers_know_each_other_and_grow_without_a_stop() {
     let site = Site::open("balanced");
     apply(&site, &example("load-balancer.yaml"));
     all_started(&site, 4).await;
-    assert_eq!(log(&site, "balanced/balancer[0]").await.matches("server 127.0.0.1:").count(), 3);
-    assert!(log(&site, "balanced/server[2]").await.contains("clients come by 127.0.0.1:"));
+    log(&site, "balanced/balancer[0]", |it| it.matches("server 127.0.0.1:").count() == 3).await;
+    log(&site, "balanced/server[2]", |it| it.contains("clients come by 127.0.0.1:")).await;
     let after = site.status().await.newest_event;
     let told = done(&site, &["scale", "server=4", "--yes"]);
     assert!(told.contains("+ server[3]") && told.contains("Unchanged: 3 VMs, 3 components, 6 bindings"), "{told}");
@@ -120,8 +129,8 @@ async fn a_balancer_and_its_servers_know_each_other_and_grow_without_a_stop() {
     // A new one is stopped before it is started; nobody else ever is.
     assert_eq!(order(&told, "stopped"), ["balanced/server[3]"]);
     assert_eq!(order(&told, "started"), ["balanced/server[3]"]);
-    let heard = log(&site, "balanced/balancer[0]").await;
-    assert!(heard.rsplit("told of").next().unwrap().matches("server 127.0.0.1:").count() == 4, "{heard}");
+    let servers_told = |it: &str| it.rsplit("told of").next().unwrap().matches("server 127.0.0.1:").count();
+    log(&site, "balanced/balancer[0]", |it| it.contains("told of") && servers_told(it) == 4).await;
     site.audit(&[]);
     site.remove_everything().await;
 }
@@ -131,10 +140,10 @@ async fn a_controller_s_key_is_on_all_hosts_before_they_start() {
     let site = Site::open("controller");
     apply(&site, &example("ssh-controller.yaml"));
     all_started(&site, 4).await;
-    assert!(log(&site, "cluster/controller[0]").await.contains("controls 3 hosts"));
+    log(&site, "cluster/controller[0]", |it| it.contains("controls 3 hosts")).await;
     for host in 0..3 {
-        let told = log(&site, &format!("cluster/host[{host}]")).await;
-        assert!(told.contains("lets in key-") && told.contains("-of-cluster/controller[0]"), "{told}");
+        let key_of = "-of-cluster/controller[0]";
+        log(&site, &format!("cluster/host[{host}]"), |it| it.contains("lets in key-") && it.contains(key_of)).await;
     }
     site.audit(&[]);
     site.remove_everything().await;
@@ -153,4 +162,73 @@ async fn four_deployments_of_the_same_types_live_side_by_side() {
     }
     site.audit(&[]);
     site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_application_that_others_use_is_replaced_in_safe_order_and_cannot_be_removed() {
+    let site = Site::open("shared");
+    let start = "operations: { start: { process: \"exec sleep 100000\" } }";
+    let shared = format!(
+        "holdfast: 1\napplication: shared\ntypes:\n  Store: {{ parameters: {{ size: 1 }}, exports: {{ blobs: [host] }}, {start} }}\nvms: {{ v: {{ cloud: local }} }}\ncomponents: {{ store: {{ type: Store, parameters: {{ size: 1 }} }} }}\n"
+    );
+    let own = format!(
+        "holdfast: 1\napplication: own\ntypes:\n  User: {{ imports: {{ store: blobs }}, {start} }}\nvms: {{ v: {{ cloud: local }} }}\ncomponents: {{ user: {{ type: User, bind: {{ store: shared/store }} }} }}\n"
+    );
+    let (shared_path, own_path) = (site.place.join("shared.yaml"), site.place.join("own.yaml"));
+    std::fs::write(&shared_path, &shared).unwrap();
+    std::fs::write(&own_path, &own).unwrap();
+    // Who is used has to be there first.
+    let early = site.holdfast(&["apply", "own.yaml", "--yes"]);
+    assert!(String::from_utf8_lossy(&early.stderr).contains("the manager has no application `shared`"));
+    apply(&site, &shared_path);
+    apply(&site, &own_path);
+    all_started(&site, 2).await;
+
+    let refused = site.holdfast(&["remove", "shared", "--yes"]);
+    let text = String::from_utf8_lossy(&refused.stdout).into_owned();
+    assert!(
+        !refused.status.success() && text.contains("The manager would refuse this") && text.contains("own/user[0]"),
+        "{text}"
+    );
+    all_started(&site, 2).await;
+
+    std::fs::write(&shared_path, shared.replace("{ size: 1 } } }", "{ size: 2 } } }")).unwrap();
+    let after = site.status().await.newest_event;
+    apply(&site, &shared_path);
+    all_started(&site, 2).await;
+    let told = told_since(&site, after).await;
+    let started = order(&told, "started");
+    assert_eq!(started, ["shared/store[0]", "own/user[0]"]);
+
+    done(&site, &["remove", "own", "--yes"]);
+    done(&site, &["remove", "shared", "--yes"]);
+    assert!(states(&site).await.is_empty());
+    site.audit(&[]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_corrected_file_goes_on_from_what_succeeded() {
+    let site = Site::open("corrected");
+    let path = site.place.join("a.yaml");
+    let text = "holdfast: 1\napplication: a\nsecrets: { word: { command: echo hunter2 } }\ntypes:\n  Base: { exports: { base: [host] }, operations: { start: { process: \"exec sleep 100000\" } } }\n  Top:\n    parameters: { word: { type: secret } }\n    imports: { base: base }\n    operations: { start: { script: \"exit 3\" }, stop: { command: \"true\" } }\n    patience: { start: { retries: 0 }, run: { retries: 0 } }\nvms: { v: { cloud: local } }\ncomponents:\n  base: { type: Base }\n  top: { type: Top, parameters: { word: { secret: word } } }\n";
+    std::fs::write(&path, text).unwrap();
+    let first = site.holdfast(&["apply", "a.yaml", "--yes"]);
+    let told = String::from_utf8_lossy(&first.stdout).into_owned();
+    assert!(
+        !first.status.success() && told.contains("cannot go on without you") && told.contains("a/top[0]"),
+        "{told}"
+    );
+    std::fs::write(&path, text.replace("exit 3", "test {{ parameters.word }} = hunter2")).unwrap();
+    let after = site.status().await.newest_event;
+    let told = apply(&site, &path);
+    assert!(told.contains("± top[0] is replaced: operation start"), "{told}");
+    all_started(&site, 2).await;
+    let started = order(&told_since(&site, after).await, "started");
+    assert_eq!(started, ["a/top[0]"]);
+    // What the manager keeps of the application names the secret and does not hold it.
+    let kept: Value = site.client.get("/v1/applications/a").await.unwrap();
+    assert!(kept.to_string().contains("echo hunter2") && kept.to_string().matches("hunter2").count() < 6, "{kept}");
+    let word = kept["record"]["expansion"]["definitions"]["top"]["recipe"]["parameters"].get("word");
+    assert_eq!(word, None);
+    done(&site, &["remove", "a", "--yes"]);
 }

@@ -32,6 +32,11 @@ fn examples_of_all_commands_are_as_written() {
     check("examples");
 }
 
+#[test]
+fn plans_and_mistakes_of_application_files_are_as_written() {
+    check("applications");
+}
+
 /// Runs each command of a session and compares all that it shows.
 fn check(name: &str) {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

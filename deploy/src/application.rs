@@ -213,7 +213,7 @@ fn read_component(
         let Some(target) = read_target(node, reading) else { continue };
         match vms.get(&target.group) {
             _ if target.application.is_some() => {
-                reading.wrong(node.span, "a component is on a VM of its own application")
+                reading.wrong(node.span, "a component is on a VM of its own application");
             }
             None => {
                 let right = hint(target.group.as_str(), vms.keys().map(Name::as_str));
@@ -229,7 +229,7 @@ fn read_component(
     if fields.get("on").is_none() {
         match vms.iter().next().filter(|_| vms.len() == 1) {
             Some((name, group)) => {
-                on.push(Target { application: None, group: name.clone(), index: None, span: group.span })
+                on.push(Target { application: None, group: name.clone(), index: None, span: group.span });
             }
             None => {
                 let groups: Vec<&str> = vms.keys().map(Name::as_str).collect();

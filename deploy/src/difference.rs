@@ -161,7 +161,8 @@ impl Difference {
                 std::cmp::Ordering::Less => self.unbound.extend(one.next().map(|it| it.owned(key))),
                 std::cmp::Ordering::Greater => self.bound.extend(other.next().map(|it| it.owned(key))),
                 std::cmp::Ordering::Equal => {
-                    (one.next(), other.next());
+                    one.next();
+                    other.next();
                     self.unchanged.bindings += 1;
                 }
             }

@@ -102,7 +102,9 @@ impl Document {
                 continue;
             }
             let text = match open(&name) {
-                Ok(_) if sources.name(FILES_MAX) != "" => Err(format!("more than {FILES_MAX} files are included")),
+                Ok(_) if !sources.name(FILES_MAX).is_empty() => {
+                    Err(format!("more than {FILES_MAX} files are included"))
+                }
                 other => other,
             };
             let text = text.unwrap_or_else(|why| {

@@ -194,7 +194,7 @@ impl Writer<'_> {
     fn raw(&self, span: Span, text: &str, style: Style) -> String {
         let written = self.text.get(span.start..span.end).unwrap_or_default().trim();
         match style {
-            _ if !written.contains('\n') && !(written.is_empty() && !text.is_empty()) => written.into(),
+            _ if !written.contains('\n') && (!written.is_empty() || text.is_empty()) => written.into(),
             Style::Plain => text.into(),
             Style::Quoted | Style::Block => serde_json::to_string(text).unwrap_or_default(),
         }

@@ -33,7 +33,7 @@ pub fn schema() -> Value {
         ("include", one_or_many(text()), "Files whose sections are added to these"),
         ("override", part("override"), "What is laid over the sections of all files, entry by entry"),
     ]);
-    let mut whole = object(FILE_FIELDS, file);
+    let mut whole = object(FILE_FIELDS, &file);
     whole["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     whole["title"] = json!("A Holdfast application file");
     whole["$defs"] = json!({
@@ -42,39 +42,39 @@ pub fn schema() -> Value {
         "count": { "anyOf": [{ "type": "integer", "minimum": 0 }, part("variable-use")] },
         "variable-use": { "type": "string", "pattern": "\\$\\{" },
         "override": { "type": "object", "additionalProperties": false, "properties": properties(OVERRIDE_FIELDS,
-            OVERRIDE_FIELDS.iter().map(|name| (*name, json!({ "type": "object" }), "Laid over the section of that name")).collect()) },
-        "variable": { "anyOf": [plain(), object(VARIABLE_FIELDS, described("variable"))] },
-        "secret": object(SECRET_FIELDS, vec![
+            &OVERRIDE_FIELDS.iter().map(|name| (*name, json!({ "type": "object" }), "Laid over the section of that name")).collect::<Vec<_>>()) },
+        "variable": { "anyOf": [plain(), object(VARIABLE_FIELDS, &described("variable"))] },
+        "secret": object(SECRET_FIELDS, &[
             ("environment", text(), "The environment variable that holds it"),
             ("file", text(), "The file that holds it"),
             ("command", text(), "The command that prints it"),
             ("version", json!({ "type": "integer" }), "Raised when its text has changed"),
         ]),
         "type": component_type(),
-        "parameter": { "anyOf": [plain(), { "type": "array" }, object(PARAMETER_FIELDS, described("parameter"))] },
+        "parameter": { "anyOf": [plain(), { "type": "array" }, object(PARAMETER_FIELDS, &described("parameter"))] },
         "need": { "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": "all" }] },
-        "import": { "anyOf": [part("name"), object(IMPORT_FIELDS, vec![
+        "import": { "anyOf": [part("name"), object(IMPORT_FIELDS, &[
             ("export", part("name"), "The export it takes"),
             ("strong", part("need"), "That many started providers, to start and to stay up"),
             ("weak", part("need"), "Runs without; that many should be bound in the end"),
             ("value", part("need"), "The announced values of that many providers, started or not"),
         ])] },
-        "export": { "anyOf": [json!({ "type": "null" }), one_or_many(part("name")), object(EXPORT_FIELDS, vec![
+        "export": { "anyOf": [json!({ "type": "null" }), one_or_many(part("name")), object(EXPORT_FIELDS, &[
             ("values", one_or_many(part("name")), "The values that travel with it"),
             ("capacity", json!({ "type": "integer", "minimum": 0 }), "At most that many clients"),
         ])] },
         "line": one_or_many(plain()),
-        "command": { "anyOf": [part("line"), object(COMMAND_FIELDS, vec![
+        "command": { "anyOf": [part("line"), object(COMMAND_FIELDS, &[
             ("run", part("line"), "What to run: a text for the shell, or words"),
             ("time-limit", part("duration"), "After this time it has failed"),
         ])] },
-        "vms": nothing_or(object(VM_FIELDS, vec![
+        "vms": nothing_or(object(VM_FIELDS, &[
             ("count", part("count"), "How many; 1 if nothing is said"),
             ("cloud", text(), "The cloud that makes them; without one, agents join by themselves"),
             ("labels", map(plain()), "What people say about them"),
             ("resources", map(json!({ "type": "integer" })), "What each has"),
         ])),
-        "component": object(COMPONENT_FIELDS, vec![
+        "component": object(COMPONENT_FIELDS, &[
             ("type", text(), "What they are"),
             ("count", part("count"), "How many; 1 if nothing is said"),
             ("on", one_or_many(text()), "The groups of VMs they are on, or single VMs such as web[0]"),
@@ -83,7 +83,7 @@ pub fn schema() -> Value {
             ("description", text(), "For people"),
         ]),
         "way": { "enum": WAYS.map(|(word, _)| word) },
-        "wiring": { "anyOf": [one_or_many(text()), object(BIND_FIELDS, vec![
+        "wiring": { "anyOf": [one_or_many(text()), object(BIND_FIELDS, &[
             ("to", one_or_many(text()), "Who provides: a component, one of them, or one of another application"),
             ("how", part("way"), "one, index, all or none"),
         ])] },
@@ -101,7 +101,7 @@ fn component_type() -> Value {
             "start",
             object(
                 START_FIELDS,
-                vec![
+                &[
                     ("process", part("line"), "A program that runs for as long as the component does"),
                     ("script", part("line"), "A program that has ended once the component is started"),
                     limit(),
@@ -113,7 +113,7 @@ fn component_type() -> Value {
             "check",
             object(
                 CHECK_FIELDS,
-                vec![
+                &[
                     ("tcp", plain(), "A port that accepts connections"),
                     ("host", text(), "Its address, if it is not the VM's own"),
                     ("http", text(), "An address that is answered with a status from 200 to 399"),
@@ -139,11 +139,7 @@ fn component_type() -> Value {
             "rebind",
             object(
                 REBIND_FIELDS,
-                vec![
-                    ("command", part("line"), "What to run"),
-                    ("signal", signal(), "What its process is sent"),
-                    limit(),
-                ],
+                &[("command", part("line"), "What to run"), ("signal", signal(), "What its process is sent"), limit()],
             ),
             "Tells it of new bindings while it runs",
         ),
@@ -151,7 +147,7 @@ fn component_type() -> Value {
             "stop",
             object(
                 STOP_FIELDS,
-                vec![
+                &[
                     ("command", part("line"), "What is run first"),
                     ("signal", signal(), "What its processes are sent then"),
                     ("grace", part("duration"), "How long they have to end"),
@@ -167,11 +163,11 @@ fn component_type() -> Value {
     };
     let value = object(
         VALUE_FIELDS,
-        vec![("template", plain(), "Its text"), ("at", json!({ "enum": ["prepare", "start"] }), "When it is chosen")],
+        &[("template", plain(), "Its text"), ("at", json!({ "enum": ["prepare", "start"] }), "When it is chosen")],
     );
     let file = object(
         FILE_TEMPLATE_FIELDS,
-        vec![
+        &[
             ("template", plain(), "What it holds"),
             ("from", text(), "The file that holds the template"),
             ("mode", text(), "Who may read it, in octal"),
@@ -179,7 +175,7 @@ fn component_type() -> Value {
     );
     let patience = object(
         PATIENCE_FIELDS,
-        vec![
+        &[
             ("retries", json!({ "type": "integer", "minimum": 0 }), "How many times before a person is asked"),
             ("pause", part("duration"), "The pause before the first retry"),
             ("factor", json!({ "type": "integer", "minimum": 0 }), "By how much each further pause is longer"),
@@ -187,7 +183,7 @@ fn component_type() -> Value {
     );
     nothing_or(object(
         TYPE_FIELDS,
-        vec![
+        &[
             ("extends", text(), "Another type, over which this one is laid"),
             ("description", text(), "For people"),
             ("parameters", map(part("parameter")), "What its components can be told"),
@@ -198,7 +194,7 @@ fn component_type() -> Value {
             ("values", map(json!({ "anyOf": [plain(), value] })), "Values that it hands out"),
             ("environment", map(plain()), "Environment variables of its operations"),
             ("files", map(json!({ "anyOf": [plain(), file] })), "Files that are written before it starts"),
-            ("operations", object(OPERATION_FIELDS, operations), "What is done when"),
+            ("operations", object(OPERATION_FIELDS, &operations), "What is done when"),
             ("patience", by_operation(patience), "How stubbornly operations are tried again"),
             ("takes", by_operation(part("duration")), "How long operations usually take, for predictions"),
         ],
@@ -227,23 +223,33 @@ fn plain() -> Value {
 }
 
 fn map(value: Value) -> Value {
-    json!({ "type": ["object", "null"], "additionalProperties": value })
+    let mut map = json!({ "type": ["object", "null"] });
+    map["additionalProperties"] = value;
+    map
+}
+
+fn any_of(several: Vec<Value>) -> Value {
+    let mut any = json!({});
+    any["anyOf"] = Value::Array(several);
+    any
 }
 
 fn one_or_many(one: Value) -> Value {
-    json!({ "anyOf": [one.clone(), { "type": "array", "items": one }] })
+    let mut many = json!({ "type": "array" });
+    many["items"] = one.clone();
+    any_of(vec![one, many])
 }
 
 fn nothing_or(value: Value) -> Value {
-    json!({ "anyOf": [{ "type": "null" }, value] })
+    any_of(vec![json!({ "type": "null" }), value])
 }
 
-fn object(known: &[&str], fields: Vec<Field>) -> Value {
+fn object(known: &[&str], fields: &[Field]) -> Value {
     json!({ "type": "object", "additionalProperties": false, "properties": properties(known, fields) })
 }
 
 /// Every known field, in the order of the reader. A field that is not described would be of any sort.
-fn properties(known: &[&str], fields: Vec<Field>) -> Value {
+fn properties(known: &[&str], fields: &[Field]) -> Value {
     let mut described = Map::new();
     for name in known {
         let field = fields.iter().find(|(it, ..)| it == name);

@@ -114,7 +114,7 @@ fn markets(application: &Application, surroundings: &Surroundings<'_>) -> BTreeM
     for (name, group) in &application.components {
         for (export, it) in &application.type_of(group).exports {
             (0..group.count).for_each(|index| {
-                offer(export, it.capacity, Reference { application: None, key: Key::new(name, index) })
+                offer(export, it.capacity, Reference { application: None, key: Key::new(name, index) });
             });
         }
     }

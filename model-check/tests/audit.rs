@@ -29,7 +29,7 @@ fn journals(seed: u64) -> Vec<Past> {
         let Event { input, outputs, .. } = world.apply(*action);
         let Some((place, input)) = input else { continue };
         let heard = from_whom(&input).map(|(from, bytes)| (from, next(&mut heard, from, place), bytes));
-        let said = outputs.iter().filter_map(|output| to_whom(output));
+        let said = outputs.iter().filter_map(to_whom);
         let said = said.map(|(to, bytes)| (to, next(&mut sent, place, to), bytes)).collect();
         // Clocks are of no use here: each machine's is wrong in its own way.
         let at_ms = if place == Place::Manager { 1_000_000 - at_ms } else { at_ms };
