@@ -26,6 +26,11 @@ impl Presence {
         ProcessMark::of(own)?.save(&data.join(MARK)).map_err(|failure| io::Error::other(failure.to_string()))
     }
 
+    /// The number of its process.
+    pub fn process(&self) -> u32 {
+        self.0.pid.unsigned_abs()
+    }
+
     /// Waits until it has ended.
     pub async fn ended(&self) -> io::Result<()> {
         self.0.ended().await
