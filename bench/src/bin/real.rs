@@ -110,7 +110,11 @@ async fn tiers(parent: &Path) -> Outcome<()> {
     println!("deploy, the first time (agents meet): {:.1?}", samples[0].remove(0));
     for (what, samples) in ["deploy", "replace"].iter().zip(samples) {
         let over = 100.0 * (median(&samples).as_secs_f64() / critical.as_secs_f64() - 1.0);
-        println!("{what} {} agents: {}, critical path {critical:.1?}, over {over:.1} %", TIERS * COLUMNS, told(samples));
+        println!(
+            "{what} {} agents: {}, critical path {critical:.1?}, over {over:.1} %",
+            TIERS * COLUMNS,
+            told(samples)
+        );
     }
     site.close().await
 }
