@@ -27,11 +27,16 @@ const FIRST_GUESS_AT_ROUND_TRIP: Duration = Duration::from_millis(100);
 const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 128 << 10;
 const SEND_WINDOW: u64 = 256 << 10;
+/// What the kernel keeps for us until we read it. All peers share one socket, and when many of them meet at once, what does
+/// not fit is lost and repeated only after a pause that doubles. The kernel gives less where its own limit is lower.
+const SOCKET_BUFFER: usize = 2 << 20;
 
 /// Opens the socket on which this peer is dialled and from which it dials.
 pub(crate) fn endpoint(identity: &Identity, address: SocketAddr) -> Result<Endpoint, Error> {
     let cannot_listen = |source| Error::Listen { address, source };
     let socket = UdpSocket::bind(address).map_err(cannot_listen)?;
+    rustix::net::sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER)
+        .map_err(|error| cannot_listen(error.into()))?;
     let reset_key = hmac::Key::new(hmac::HMAC_SHA256, &identity.derive("reset key"));
     let id_key = identity.derive("connection id key");
     let id_key = u64::from_le_bytes(*id_key.first_chunk().expect("derived keys have 32 bytes"));

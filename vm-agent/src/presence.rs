@@ -10,6 +10,9 @@ use tokio::time::timeout;
 /// Inside the data directory: which process the agent is.
 const MARK: &str = "agent.json";
 
+/// How long the kernel may take to end what was sent SIGKILL.
+const AFTER_KILL: Duration = Duration::from_secs(20);
+
 /// An agent that runs.
 #[derive(Clone, Debug)]
 pub struct Presence(ProcessMark);
@@ -38,7 +41,7 @@ impl Presence {
 
     /// Asks it to end, and sees to it after the grace.
     pub async fn end(&self, grace: Duration) {
-        for signal in [Signal::TERM, Signal::KILL] {
+        for (signal, patience) in [(Signal::TERM, grace), (Signal::KILL, AFTER_KILL)] {
             if !self.0.is_alive() {
                 return;
             }
@@ -46,7 +49,7 @@ impl Presence {
                 // It may have ended since it was looked at, which is what is wanted.
                 let _ = kill_process(pid, signal);
             }
-            let _ = timeout(grace, self.0.ended()).await;
+            let _ = timeout(patience, self.0.ended()).await;
         }
     }
 }

@@ -121,6 +121,9 @@ pub trait Surroundings<M: Machine>: Send + Sync + 'static {
 /// Called with everything a step answered, once that is durable.
 pub type Reply<M> = Box<dyn FnOnce(&[Output<<M as Machine>::Effect>]) + Send>;
 
+/// Called with the machine between two steps.
+pub type Look<M> = Box<dyn FnOnce(&M) + Send>;
+
 /// What an engine can be told.
 pub enum Message<M: Machine> {
     /// Something happened.
@@ -130,7 +133,7 @@ pub enum Message<M: Machine> {
     /// Make durable what was appended, and let the answers out.
     Commit,
     /// Let someone look at the machine between two steps; what is seen is durable.
-    Look(Box<dyn FnOnce(&M) + Send>),
+    Look(Look<M>),
     /// Show another certificate from now on.
     Renew(Arc<Identity>),
     /// Drop a connection as the network might; for drills.
@@ -192,6 +195,8 @@ pub(super) struct Running<M: Machine> {
     surroundings: Arc<dyn Surroundings<M>>,
     /// The answers of steps that are not durable yet, with whoever waits for them.
     held_back: Vec<Answer<M>>,
+    /// Whoever waits to look at the machine until all it would see is durable.
+    onlookers: Vec<Look<M>>,
     /// The last message of each peer that is not acknowledged, because it is not durable yet.
     acknowledgements: BTreeMap<PeerId, MessageNumber>,
     /// Messages that a peer's outbox has no room for.
@@ -229,10 +234,10 @@ impl<M: Machine> Actor for Engine<M> {
                 running.commit_awaits = false;
                 running.commit().await?;
             }
-            Message::Look(look) => {
-                running.commit().await?;
-                look(&running.machine);
-            }
+            // What is seen must be durable; whoever comes too early for that waits for the commit that is on its way, so
+            // that looking often does not make for more of them.
+            Message::Look(look) if running.is_indebted => running.onlookers.push(look),
+            Message::Look(look) => look(&running.machine),
             Message::Renew(identity) => running.links.renew(&identity).await?,
             Message::HangUp(peer) => running.links.hang_up(peer).await?,
             Message::Close(done) => {
@@ -292,6 +297,7 @@ impl<M: Machine> Running<M> {
             correspondence,
             surroundings: opening.surroundings,
             held_back: Vec::new(),
+            onlookers: Vec::new(),
             acknowledgements: BTreeMap::new(),
             overflow: BTreeMap::new(),
             is_indebted: false,
@@ -385,6 +391,9 @@ impl<M: Machine> Running<M> {
             for output in outputs {
                 self.let_out(output).await?;
             }
+        }
+        for look in std::mem::take(&mut self.onlookers) {
+            look(&self.machine);
         }
         if self.records_since_snapshot >= RECORDS_PER_SNAPSHOT {
             let state = recovery::save(&self.machine, &self.correspondence)?;

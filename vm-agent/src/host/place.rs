@@ -49,15 +49,9 @@ impl Place {
         Ok(found)
     }
 
-    /// Makes it, durably; nothing happens where it is.
+    /// Makes it; nothing happens where it is. It becomes durable with its first record: without one, nothing relies on it.
     pub(super) fn create(&self) -> Result<(), Failure> {
-        if self.home().is_dir() {
-            return Ok(());
-        }
-        fs::create_dir_all(self.home())
-            .and_then(|()| sync(&self.directory))
-            .and_then(|()| self.directory.parent().map_or(Ok(()), sync))
-            .attempt(format!("make the directory {}", self.directory.display()))
+        fs::create_dir_all(self.home()).attempt(format!("make the directory {}", self.directory.display()))
     }
 
     pub(super) fn exists(&self) -> bool {

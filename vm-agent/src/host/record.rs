@@ -75,14 +75,24 @@ impl Record {
         read(&place.record()).map(Option::unwrap_or_default)
     }
 
-    /// Writes it, durably.
+    /// Writes it, durably, and with it the place it lies in.
+    ///
+    /// The first one is written straight to its place: until it is durable, nothing is built on it, and one that was torn
+    /// by a loss of power is set aside like any that is damaged. That is one wait for the disk where a rename makes it two.
     pub(super) async fn save(&self, place: &Place) -> Result<(), Failure> {
         let bytes = serde_json::to_vec(self).expect("maps of a record have texts as keys");
         let path = place.record();
         // Waiting for the disk must not keep other components waiting.
         let written = tokio::task::spawn_blocking(move || {
-            replace(&path, &bytes, true)?;
-            path.parent().map_or(Ok(()), sync)
+            let is_first = !path.exists();
+            if is_first {
+                write(&path, &bytes, true)?
+            } else {
+                replace(&path, &bytes, true)?
+            }
+            // The place itself became durable with its first record.
+            let directories = path.ancestors().skip(1).take(if is_first { 2 } else { 1 });
+            directories.map(sync).collect()
         });
         let written = written.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         written.attempt(format!("write {}", place.record().display()))
@@ -143,10 +153,12 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Damaged> {
 /// Puts a file in place whole: whoever reads it sees the old one or the new one.
 fn replace(path: &Path, bytes: &[u8], durably: bool) -> io::Result<()> {
     let aside = path.with_extension("new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-    file.write_all(bytes)?;
-    if durably {
-        file.sync_all()?;
-    }
+    write(&aside, bytes, durably)?;
     fs::rename(&aside, path)
+}
+
+fn write(path: &Path, bytes: &[u8], durably: bool) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    if durably { file.sync_all() } else { Ok(()) }
 }

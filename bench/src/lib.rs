@@ -1,0 +1,3 @@
+//! Starting real programs for measurements: a manager, agents on this machine, and a way to ask and to wait.
+
+pub mod site;

@@ -1,0 +1,116 @@
+//! One real manager with its agents on this machine, for as long as a measurement lasts.
+
+use cloud_manager::access::Access;
+use cloud_manager::client::{Client, ClientError, Happening};
+use cloud_manager::document::{Accepted, EventDocument, NewChange};
+use serde_json::{Value, json};
+use std::error::Error;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use vm_agent::Presence;
+
+/// What can go wrong in a measurement is told and ends it.
+pub type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// A change that takes longer than this is stuck.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long an agent may take to end by itself.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Asks for a change and waits until it is done; returns everything that was told on the way.
+pub async fn ask(client: &Client, change: &NewChange) -> Outcome<Vec<EventDocument>> {
+    let accepted: Accepted = match client.post("/v1/changes", change).await {
+        Err(ClientError::Refused(_, problems)) => return Err(format!("refused: {problems:?}").into()),
+        answer => answer?,
+    };
+    let mut told = Vec::new();
+    let waiting = async {
+        let mut events = client.events(accepted.events_after).await?;
+        while let Some(happening) = events.next().await? {
+            let Happening::Event(event) = happening else { continue };
+            let is_last = event.what == "change-done" && event.change == Some(accepted.change);
+            told.push(*event);
+            if is_last {
+                return Outcome::Ok(());
+            }
+        }
+        Err("the manager ended the stream".into())
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.map_err(|_| "the change is not done in time")??;
+    Ok(told)
+}
+
+/// A manager and its agents, all of which end with this value.
+pub struct Site {
+    place: PathBuf,
+    manager: Child,
+    /// To talk to the manager.
+    pub client: Client,
+    agents: u64,
+}
+
+impl Site {
+    /// A manager of nothing, in a new directory below this one. The program `holdfast` must lie beside ours.
+    pub fn open(parent: &Path) -> Outcome<Self> {
+        let place = parent.join(format!("holdfast-real-{}", std::process::id()));
+        std::fs::create_dir_all(&place)?;
+        let mut command = Command::new(std::env::current_exe()?.with_file_name("holdfast"));
+        command.args(["manager", "run", "--listen", "127.0.0.1:0", "--api", "127.0.0.1:0", "--data"]);
+        let log = std::fs::File::create(place.join("manager.log"))?;
+        let mut manager = command.arg(place.join("manager")).stdout(Stdio::piped()).stderr(log).spawn()?;
+        let mut lines = BufReader::new(manager.stdout.take().ok_or("no output")?).lines();
+        // It is ready when it has said where it is.
+        for _ in 0..3 {
+            lines.next().ok_or("the manager did not start (cargo build --release --package cli first)")??;
+        }
+        let client = Client::new(&Access::read(&place.join("manager/access.json"))?)?;
+        Ok(Self { place, manager, client, agents: 0 })
+    }
+
+    /// More VMs on this machine, called `vm0`, `vm1` and so on, and their agents.
+    pub async fn add_agents(&mut self, count: u64) -> Outcome<()> {
+        let vms = self.agents..self.agents + count;
+        let wishes = vms.map(|number| json!({ "add-vm": { "name": format!("vm{number}"), "cloud": "local" } }));
+        let wishes = wishes.collect::<Vec<_>>();
+        self.agents += count;
+        self.make(wishes).await.map(drop)
+    }
+
+    /// Asks for these wishes; returns how long it took from the request to the end of the change, and what was told.
+    pub async fn make(&self, wishes: Vec<Value>) -> Outcome<(Duration, Vec<EventDocument>)> {
+        let change: NewChange = serde_json::from_value(json!({ "strategy": "down-then-up", "wishes": wishes }))?;
+        let began = Instant::now();
+        let told = ask(&self.client, &change).await?;
+        Ok((began.elapsed(), told))
+    }
+
+    /// The manager's process.
+    pub fn manager(&self) -> u32 {
+        self.manager.id()
+    }
+
+    /// The data directories of the agents.
+    pub fn agents(&self) -> impl Iterator<Item = PathBuf> {
+        let local = self.place.join("manager/local");
+        std::fs::read_dir(local).into_iter().flatten().flatten().map(|entry| entry.path())
+    }
+
+    /// Takes everything away.
+    pub async fn close(mut self) -> Outcome<()> {
+        let wishes = (0..self.agents).map(|number| json!({ "remove-vm": format!("vm{number}") })).collect();
+        let removed = self.make(wishes).await;
+        // What the manager could not take away is ended all the same. It goes first: it would start agents again.
+        self.manager.kill()?;
+        self.manager.wait()?;
+        for agent in self.agents() {
+            if let Some(presence) = Presence::of(&agent) {
+                presence.end(GRACE).await;
+            }
+            vm_agent::host::raze(&agent.join(vm_agent::program::COMPONENTS)).await;
+        }
+        std::fs::remove_dir_all(&self.place)?;
+        removed.map(drop)
+    }
+}
