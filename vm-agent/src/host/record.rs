@@ -86,13 +86,13 @@ impl Record {
         let written = tokio::task::spawn_blocking(move || {
             let is_first = !path.exists();
             if is_first {
-                write(&path, &bytes, true)?
+                write(&path, &bytes, true)?;
             } else {
-                replace(&path, &bytes, true)?
+                replace(&path, &bytes, true)?;
             }
             // The place itself became durable with its first record.
-            let directories = path.ancestors().skip(1).take(if is_first { 2 } else { 1 });
-            directories.map(sync).collect()
+            let mut directories = path.ancestors().skip(1).take(if is_first { 2 } else { 1 });
+            directories.try_for_each(sync)
         });
         let written = written.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         written.attempt(format!("write {}", place.record().display()))
