@@ -205,7 +205,7 @@ impl Theatre {
                 self.run();
             }
             Call::Applications { answer } => {
-                let name = protocol::Name::new("shop").unwrap();
+                let name = protocol::Name::new("shop").expect("it is a name");
                 let _ = answer.send([(name, r#"{ "main": "shop.yaml" }"#.to_string())].into());
             }
             Call::Look(look) => look(&self.stage.manager),
