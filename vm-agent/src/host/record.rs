@@ -85,14 +85,10 @@ impl Record {
         // Waiting for the disk must not keep other components waiting.
         let written = tokio::task::spawn_blocking(move || {
             let is_first = !path.exists();
-            if is_first {
-                write(&path, &bytes, true)?
-            } else {
-                replace(&path, &bytes, true)?
-            }
-            // The place itself became durable with its first record.
-            let directories = path.ancestors().skip(1).take(if is_first { 2 } else { 1 });
-            directories.map(sync).collect()
+            let put = if is_first { write } else { replace };
+            put(&path, &bytes, true)?;
+            // The place itself becomes durable with its first record.
+            path.ancestors().skip(1).take(if is_first { 2 } else { 1 }).try_for_each(sync)
         });
         let written = written.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         written.attempt(format!("write {}", place.record().display()))
