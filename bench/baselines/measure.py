@@ -108,7 +108,7 @@ class Bench:
             print(f"##### {tool} {hosts} {starts} {shape} {scenario} {number}", file=self.log, flush=True)
             before, began = processor_s(), time.time()
             try:
-                ended = subprocess.run(command, env=self.environment, timeout=self.given.limit, stdin=subprocess.DEVNULL,
+                ended = subprocess.run(command, env=self.environment, timeout=self.given.limit, stdin=subprocess.DEVNULL, start_new_session=True,
                                        stdout=subprocess.PIPE, stderr=self.log)
                 code, output = ended.returncode, ended.stdout.decode()
             except subprocess.TimeoutExpired:

@@ -46,7 +46,7 @@ async fn main() -> Outcome<()> {
     }
 }
 
-/// A component; `start` is a shell text, or nothing is done.
+/// A component with these operations; it needs what is below it, or nothing.
 fn component(name: &str, vm: usize, needs: bool, operations: &Value) -> Value {
     let imports = if needs { json!({ "below": { "export": "service" } }) } else { json!({}) };
     json!({ "add-component": {
@@ -81,7 +81,7 @@ async fn chain(parent: &Path) -> Outcome<()> {
     let first = samples[0].remove(0);
     println!("chain of {CHAIN}, up, the first time (agents meet): {first:.1?}");
     for (what, samples) in ["up", "down"].iter().zip(samples) {
-        println!("chain of {CHAIN}, {what}: {}", told(samples));
+        println!("chain of {CHAIN}, {what}: {}", told(&samples));
     }
     site.close().await
 }
@@ -113,7 +113,7 @@ async fn tiers(parent: &Path) -> Outcome<()> {
         println!(
             "{what} {} agents: {}, critical path {critical:.1?}, over {over:.1} %",
             TIERS * COLUMNS,
-            told(samples)
+            told(&samples)
         );
     }
     site.close().await
@@ -144,7 +144,7 @@ async fn many(parent: &Path) -> Outcome<()> {
                 samples[1].push(site.make(down.clone()).await?.0);
             }
             let [up, down] = samples;
-            println!("{count} components on {agents} agents, {what}: up {}; down {}", told(up), told(down));
+            println!("{count} components on {agents} agents, {what}: up {}; down {}", told(&up), told(&down));
         }
         site.close().await?;
     }
@@ -207,8 +207,8 @@ fn median(samples: &[Duration]) -> Duration {
     sorted[sorted.len() / 2]
 }
 
-fn told(samples: Vec<Duration>) -> String {
+fn told(samples: &[Duration]) -> String {
     let (best, worst) = (samples.iter().min().copied(), samples.iter().max().copied());
     let spread = best.zip(worst).map_or(String::new(), |(best, worst)| format!(" ({best:.1?} to {worst:.1?})"));
-    format!("median {:.1?}{spread} of {}", median(&samples), samples.len())
+    format!("median {:.1?}{spread} of {}", median(samples), samples.len())
 }
