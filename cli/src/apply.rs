@@ -6,6 +6,7 @@ use crate::{
     change::WaitOptions,
     failure::Failure,
     operator::Operator,
+    placing::PlacingOptions,
     plan::{Plan, applied},
     screen,
 };
@@ -38,12 +39,18 @@ pub(crate) struct ApplyArguments {
 #[command(after_help = "\
 The number holds until the file is applied again.
 
+With --load, the numbers follow from what each component says it can take.
+
 Example: holdfast scale app=5
-         holdfast scale shop/app=5 shop/cache=2 --yes")]
+         holdfast scale shop/app=5 shop/cache=2 --yes
+         holdfast scale mail --load 60000 --load virus-scanner=52000")]
 pub(crate) struct ScaleArguments {
-    /// A component and how many there are to be
+    /// A component and how many there are to be; with --load, the application
     #[arg(required = true, value_name = "COMPONENT=N")]
     counts: Vec<String>,
+    /// The load of the application, or of one component
+    #[arg(long, value_name = "[COMPONENT=]N")]
+    load: Vec<String>,
     #[command(flatten)]
     how: HowOptions,
 }
@@ -84,6 +91,8 @@ struct HowOptions {
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
+    placing: PlacingOptions,
+    #[command(flatten)]
     waiting: WaitOptions,
 }
 
@@ -92,12 +101,15 @@ pub(crate) fn apply(arguments: &ApplyArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.how.waiting.operator)?;
     let (before, others) = applied(&operator, application.name.as_str())?;
     let surroundings = Surroundings { before: before.as_ref().map(|it| &it.expansion), others: &others };
-    let after = application.expand(&surroundings).map_err(Failure::Application)?;
+    let after = arguments.how.placing.expand(&application, &surroundings)?;
     arguments.how.make(&operator, before, after, Some(draft), &others)
 }
 
 pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.how.waiting.operator)?;
+    if !arguments.load.is_empty() {
+        return scale_to_load(arguments, &operator);
+    }
     let kept: Vec<ApplicationRecord> = operator.get("/v1/applications")?;
     let mut counts = BTreeMap::new();
     let mut chosen: Option<String> = None;
@@ -120,6 +132,34 @@ pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
     let mut draft = before.draft.clone();
     draft.inputs.counts.extend(counts);
     arguments.how.make_again(&operator, before, draft, &others)
+}
+
+/// As many components as a load needs.
+fn scale_to_load(arguments: &ScaleArguments, operator: &Operator) -> Result<Ending, Failure> {
+    let [name] = arguments.counts.as_slice() else {
+        return Err(Failure::Usage("with --load, say the one application that has the load".into()));
+    };
+    let (mut load, mut own) = (None, BTreeMap::new());
+    for text in &arguments.load {
+        let (component, number) = text.split_once('=').map_or((None, text.as_str()), |(name, it)| (Some(name), it));
+        let number: u64 = number.parse().map_err(|_| wrong(text, "a load is a whole number"))?;
+        match component {
+            Some(component) => drop(own.insert(component.to_owned(), number)),
+            None if load.is_none() => load = Some(number),
+            None => return Err(wrong(text, "the application has one load")),
+        }
+    }
+    let load = load.ok_or_else(|| Failure::Usage("say the load of the application, too (--load 60000)".into()))?;
+    let (before, others) = applied(operator, name)?;
+    let before = before.ok_or_else(|| Failure::NoApplication(name.clone()))?;
+    let counts = before.draft.read()?.counts_for(load, &own).map_err(|error| Failure::Usage(error.to_string()))?;
+    if !arguments.how.waiting.operator.json {
+        let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{name}={count}")).collect();
+        screen::print(&format!("A load of {load} needs {}\n", counts.join(" ")))?;
+    }
+    let mut draft = before.draft.clone();
+    draft.inputs.counts.extend(counts);
+    arguments.how.make_again(operator, before, draft, &others)
 }
 
 pub(crate) fn rollback(arguments: &RollbackArguments) -> Result<Ending, Failure> {
@@ -166,7 +206,7 @@ impl HowOptions {
     ) -> Result<Ending, Failure> {
         let application = draft.read()?;
         let surroundings = Surroundings { before: Some(&before.expansion), others };
-        let after = application.expand(&surroundings).map_err(Failure::Application)?;
+        let after = self.placing.expand(&application, &surroundings)?;
         self.make(operator, Some(before), after, Some(draft), others)
     }
 
@@ -185,7 +225,7 @@ impl HowOptions {
         let (plan, change) = Plan::new(then, &after, others, self.strategy);
         // For programs there is one document: what came of it.
         if !json || self.dry_run {
-            screen::show(json, &plan, || screen::coloured(&plan.told(then)))?;
+            screen::show(json, &plan, || screen::coloured(&plan.told(then, &after)))?;
         }
         let same_files = before.as_ref().map(|it| &it.draft) == draft.as_ref();
         if plan.difference.is_empty() && (same_files || self.dry_run) {

@@ -27,6 +27,7 @@ mod moment;
 mod operator;
 mod optimize;
 mod past;
+mod placing;
 mod plain_http;
 mod plan;
 mod progress;

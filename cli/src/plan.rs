@@ -6,17 +6,22 @@ use crate::{
     failure::Failure,
     foresight::{self, Foresight},
     operator::{Operator, OperatorOptions},
+    placing::{self, PlacingOptions},
     screen::{self, bold, counted},
+    table::table,
 };
 use clap::Args;
 use cloud_manager::document::ApplicationRecord;
-use deploy::{Difference, Expansion, How, Surroundings};
+use deploy::{Choice, Difference, Expansion, How, Surroundings};
+use planner::plan::TradeOff;
 use protocol::{Change, Strategy};
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// Lines of each sort.
 const LINES_MAX: usize = 40;
+/// Rows of the table of costs and disturbances.
+const TRADE_OFFS_MAX: usize = 8;
 
 /// Show what an application file would change, and what that would do
 #[derive(Args)]
@@ -37,6 +42,11 @@ pub(crate) struct Arguments {
     /// How additions and removals meet: down-then-up, up-then-down or together
     #[arg(long, value_name = "HOW")]
     strategy: Option<Strategy>,
+    /// Where placement is left to the planner: what less disturbance would cost
+    #[arg(long)]
+    trade_off: bool,
+    #[command(flatten)]
+    placing: PlacingOptions,
     #[command(flatten)]
     operator: OperatorOptions,
 }
@@ -51,7 +61,27 @@ pub(crate) struct Plan {
     pub(crate) difference: Difference,
     pub(crate) strategy: Strategy,
     wishes: usize,
+    /// What the planner says of the placement, where it was left to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placement: Option<Choice>,
+    /// What less disturbance would cost, if that was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    trade_offs: Vec<Row>,
     pub(crate) foresight: Foresight,
+}
+
+/// One choice between cost and disturbance.
+#[derive(Serialize)]
+struct Row {
+    cost: i128,
+    stopped: i128,
+    proven: bool,
+}
+
+impl From<&TradeOff> for Row {
+    fn from(TradeOff { cost, stopped, proven }: &TradeOff) -> Self {
+        Self { cost: *cost, stopped: *stopped, proven: *proven }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
@@ -60,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         (Some(path), _) => {
             let values = ValueOptions::default();
             let (_, before) = values.read(path)?;
-            (Some(before.expand(&Surroundings::default()).map_err(Failure::Application)?), Vec::new())
+            (Some(arguments.placing.expand(&before, &Surroundings::default())?), Vec::new())
         }
         (None, true) => {
             let (before, others) = applied(&Operator::new(&arguments.operator)?, application.name.as_str())?;
@@ -69,10 +99,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         (None, false) => (None, Vec::new()),
     };
     let surroundings = Surroundings { before: before.as_ref(), others: &others };
-    let after = application.expand(&surroundings).map_err(Failure::Application)?;
+    let after = arguments.placing.expand(&application, &surroundings)?;
+    let rows = match arguments.trade_off {
+        true => application.trade_offs(&surroundings, TRADE_OFFS_MAX).map_err(Failure::Application)?,
+        false => Vec::new(),
+    };
     let before = before.unwrap_or_else(|| Expansion::empty(after.application.clone()));
-    let (plan, _) = Plan::new(&before, &after, &others, arguments.strategy);
-    screen::show(arguments.operator.json, &plan, || screen::coloured(&plan.told(&before)))?;
+    let (mut plan, _) = Plan::new(&before, &after, &others, arguments.strategy);
+    plan.trade_offs = rows.iter().map(Row::from).collect();
+    screen::show(arguments.operator.json, &plan, || screen::coloured(&plan.told(&before, &after)))?;
     Ok(if plan.foresight.refused.is_empty() { Ending::Done } else { Ending::Refuted })
 }
 
@@ -100,7 +135,7 @@ impl Plan {
         strategy: Option<Strategy>,
     ) -> (Self, Change) {
         let difference = Difference::between(before, after);
-        let strategy = strategy.unwrap_or(difference.usual_strategy());
+        let strategy = strategy.unwrap_or(difference.usual_strategy(after));
         let change = difference.planned(before, after, others, strategy, &no_secrets(after)).change;
         let foresight = match change.wishes.is_empty() {
             true => Foresight::default(),
@@ -114,22 +149,32 @@ impl Plan {
             difference,
             strategy,
             wishes: change.wishes.len(),
+            placement: after.choice.clone(),
+            trade_offs: Vec::new(),
             foresight,
         };
         (plan, change)
     }
 
     /// For people.
-    pub(crate) fn told(&self, before: &Expansion) -> String {
+    pub(crate) fn told(&self, before: &Expansion, after: &Expansion) -> String {
         let Self { application, vms, components, bindings, difference, strategy, .. } = self;
         let size =
             format!("{} VMs, {} components, {} bindings", counted(*vms), counted(*components), counted(*bindings));
         let mut text = format!("{}: {size}\n", bold(application.as_str()));
+        text += &self.placement.as_ref().map(placing::told).unwrap_or_default();
+        if !self.trade_offs.is_empty() {
+            let row =
+                |it: &Row| [it.cost.to_string(), it.stopped.to_string(), if it.proven { "yes" } else { "no" }.into()];
+            text += &table(["COST", "STOPPED", "PROVEN"], &self.trade_offs.iter().map(row).collect::<Vec<_>>());
+        }
         if difference.is_empty() {
             return text + "Nothing is different.\n";
         }
+        let place =
+            |key: &deploy::Key| after.components.get(key).map(|it| format!(" on {}", it.vm)).unwrap_or_default();
         let line = |what: &str, key: &deploy::Key, how: &How| match how {
-            How::Added => format!("  + {what}{key}\n"),
+            How::Added => format!("  + {what}{key}{}\n", place(key)),
             How::Removed => format!("  - {what}{key}\n"),
             How::Replaced(why) => format!("  ± {what}{key} is replaced: {}\n", why.join(", ")),
             How::Adjusted(why) => format!("  ~ {what}{key}: {}\n", why.join(", ")),

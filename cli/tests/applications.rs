@@ -114,6 +114,29 @@ async fn the_three_tiers_go_up_change_and_come_down_as_planned() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_mail_pipeline_is_placed_at_least_cost_and_grows_with_its_load() {
+    let site = Site::open("mail");
+    let told = apply(&site, &example("mail-pipeline.yaml"));
+    assert!(told.contains("Placement: proven best: cost 4282, then stopped 0"), "{told}");
+    all_started(&site, 24).await;
+    // Each load with what the heavy services get of it, as measured; the cost is the proven least.
+    let grown = [(20_000, 4, 40, 9_757), (50_000, 8, 67, 17_610), (80_000, 14, 99, 29_034)];
+    for (load, heavy, components, cost) in grown {
+        let each = [("sentiment-analyser", 15), ("virus-scanner", 13), ("nsfw-detector", 13), ("image-recognizer", 13)];
+        let loads: Vec<String> = each.iter().map(|(name, each)| format!("{name}={}", heavy * each * 1_000)).collect();
+        let load = load.to_string();
+        let mut arguments = vec!["scale", "mail", "--yes", "--load", &load];
+        loads.iter().for_each(|it| arguments.extend(["--load", it.as_str()]));
+        let told = done(&site, &arguments);
+        assert!(told.contains(&format!("Placement: proven best: cost {cost}, then stopped ")), "{told}");
+        all_started(&site, components).await;
+    }
+    log(&site, "mail/virus-balancer[0]", |it| it.contains("127.0.0.1:")).await;
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_balancer_and_its_servers_know_each_other_and_grow_without_a_stop() {
     let site = Site::open("balanced");
     apply(&site, &example("load-balancer.yaml"));

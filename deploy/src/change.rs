@@ -26,8 +26,11 @@ pub struct Planned {
 impl Difference {
     /// The strategy for this difference, if nobody chooses another: what is replaced under its own name goes first, because
     /// two of one name may want the same port or file; else what is new comes first, so that clients can go over to it.
-    pub fn usual_strategy(&self) -> Strategy {
-        match (self.replaces(), self.adds() && self.removes()) {
+    ///
+    /// Where room is scarce, what goes has to go first, too.
+    pub fn usual_strategy(&self, after: &Expansion) -> Strategy {
+        let scarce = after.choice.as_ref().is_some_and(|it| it.scarce);
+        match (self.replaces() || (scarce && self.removes()), self.adds() && self.removes()) {
             (true, _) => Strategy::DownThenUp,
             (false, true) => Strategy::UpThenDown,
             (false, false) => Strategy::Together,

@@ -27,6 +27,7 @@ mod format;
 mod nearest;
 mod node;
 mod operations;
+mod optimum;
 mod placement;
 mod problem;
 mod reading;
@@ -36,11 +37,13 @@ mod template;
 mod wiring;
 mod yaml;
 
-pub use application::Application;
+pub use application::{Application, LoadError};
 pub use change::{Planned, SecretTexts};
 pub use difference::{Binding, Difference, How, Unchanged};
 pub use expand::Surroundings;
-pub use expansion::{Component, Definition, Expansion, Import, Key, KeyError, Reference, Secret, Vm};
+pub use expansion::{
+    Choice, Component, Definition, Expansion, Import, Key, KeyError, Objective, Reference, Secret, Vm,
+};
 pub use format::format;
 pub use problem::{Problem, Problems};
 pub use schema::schema;

@@ -16,7 +16,7 @@ fn difference(one: &Expansion, other: &Expansion) -> Difference {
 /// The wishes in a few words.
 fn wishes(one: &Expansion, other: &Expansion) -> Vec<String> {
     let difference = Difference::between(one, other);
-    let planned = difference.planned(one, other, &[], difference.usual_strategy(), &BTreeMap::new());
+    let planned = difference.planned(one, other, &[], difference.usual_strategy(other), &BTreeMap::new());
     let words = |wish: &Wish| match wish {
         Wish::AddVm { vm } => format!("+ vm {vm}"),
         Wish::RemoveVm { vm } => format!("- vm {vm}"),
@@ -91,7 +91,7 @@ fn more_providers_or_vms_move_nobody_and_fewer_move_only_their_own() {
     let difference = Difference::between(&before, &fewer);
     assert_eq!(difference.unbound.iter().map(ToString::to_string).collect::<Vec<_>>(), ["app[1].db → database[1].sql"]);
     assert_eq!(difference.bound.iter().map(ToString::to_string).collect::<Vec<_>>(), ["app[1].db → database[0].sql"]);
-    assert_eq!(difference.usual_strategy(), Strategy::UpThenDown);
+    assert_eq!(difference.usual_strategy(&fewer), Strategy::UpThenDown);
     assert_eq!(wishes(&before, &fewer), ["- shop/database[1]", "bind shop/app[1].db → shop/database[0].sql"]);
 }
 
@@ -103,7 +103,7 @@ fn a_changed_component_is_replaced_with_its_bindings() {
     let how = &difference.components[&"cache[0]".parse().unwrap()];
     assert_eq!(*how, How::Replaced(vec!["parameter size: 64 → 128".into()]));
     assert_eq!(difference.components.len(), 1);
-    assert_eq!(difference.usual_strategy(), Strategy::DownThenUp);
+    assert_eq!(difference.usual_strategy(&after), Strategy::DownThenUp);
     assert_eq!(
         wishes(&before, &after),
         [
