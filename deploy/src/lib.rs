@@ -17,6 +17,7 @@
 
 mod application;
 mod change;
+mod component_group;
 mod component_type;
 mod cycle;
 mod difference;

@@ -1,116 +1,36 @@
-//! Where components go when their file leaves it open: proven best by what the file prefers, at least cost if it does not
-//! say.
-//!
-//! Each group of components becomes a type of the planner, each group of VMs a class of nodes, and whatever the file says
-//! about places a demand. Components that exist stay where they are unless something that matters more moves them.
+//! An application in the planner's words.
 
+use super::wording::words;
 use crate::{
-    Application, Surroundings,
+    Application,
     application::{ComponentGroup, Target, VmGroup, Way},
     component_type::{NeedSort, TypeImport},
-    expansion::{Choice, Expansion, Key, Objective, Reference},
-    nearest::hint,
+    expansion::Expansion,
     problem::Findings,
-    source::Span,
 };
 use planner::{
-    Progress,
     configuration::{Binding, Component, ComponentName, Configuration, Node},
-    language::{TextComplaint, Wish, WishText},
-    plan::{Plan, Status, TradeOff, plan, trade_offs},
+    language::{Wish, WishText},
     problem::{AMOUNT_MAX, ComponentType, NodeClass, Problem, Provision},
 };
 use protocol::Name;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the planner decided.
-pub(crate) struct Chosen {
-    /// How many there are of each group.
-    pub(crate) counts: BTreeMap<Name, u32>,
-    /// The VM of each component.
-    pub(crate) places: BTreeMap<Key, Key>,
-    /// Who is bound to whom, where the file prefers something about that.
-    pub(crate) bound: Option<Bound>,
-    pub(crate) choice: Choice,
-}
-
-/// The providers of imports that the planner chose.
-pub(crate) struct Bound(BTreeMap<Key, BTreeMap<Name, Vec<Reference>>>);
-
-impl Bound {
-    /// What was there before, as if these bindings had been there: wiring keeps what it finds.
-    pub(crate) fn over(self, before: Option<&Expansion>, application: &Name) -> Expansion {
-        let mut hinted = before.cloned().unwrap_or_else(|| Expansion::empty(application.clone()));
-        for (key, imports) in self.0 {
-            let vm = Key::new(&key.group, 0);
-            let known = hinted.components.entry(key);
-            known.or_insert(crate::expansion::Component { vm, bound: BTreeMap::new() }).bound.extend(imports);
-        }
-        hinted
-    }
-}
-
-/// Finds the best placement; where there is none, says why.
-pub(crate) fn choose(
-    application: &Application,
-    surroundings: &Surroundings<'_>,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
-    findings: &mut Findings,
-) -> Option<Chosen> {
-    let posing = Posing::new(application, surroundings.before);
-    let mut counts: Vec<Option<u32>> =
-        posing.groups.iter().map(|(_, it)| (!it.as_needed).then_some(it.count)).collect();
-    let mut problem = posing.problem(&counts, findings)?;
-    let mut found = posing.solved(&problem, go_on, findings)?;
-    if counts.contains(&None) {
-        // A group that shrinks loses the highest, so who can stay is known only when it is known how many there are.
-        counts = (0..counts.len()).map(|kind| u32::try_from(placed(&found, kind).count()).ok()).collect();
-        problem = posing.problem(&counts, findings)?;
-        found = posing.solved(&problem, go_on, findings)?;
-    }
-    Some(posing.chosen(&problem, &found))
-}
-
-impl Application {
-    /// The cheapest placement, and dearer ones that stop fewer of the components that run.
-    pub fn trade_offs(
-        &self,
-        surroundings: &Surroundings<'_>,
-        rows_max: usize,
-    ) -> Result<Vec<TradeOff>, crate::Problems> {
-        let mut findings = self.findings.clone();
-        let posing = Posing::new(self, surroundings.before);
-        let counts: Vec<Option<u32>> =
-            posing.groups.iter().map(|(_, it)| (!it.as_needed).then_some(it.count)).collect();
-        let problem = posing.problem(&counts, &mut findings);
-        findings.conclude(&self.sources)?;
-        let rows = problem.map(|problem| trade_offs(&problem, rows_max, &mut |_| true));
-        let fixed = i128::from(posing.fixed_cost());
-        let rows = rows.and_then(Result::ok).unwrap_or_default();
-        Ok(rows.into_iter().map(|it| TradeOff { cost: it.cost + fixed, ..it }).collect())
-    }
-}
-
-/// The components of a type, with their names and nodes.
-fn placed(plan: &Plan, kind: usize) -> impl Iterator<Item = (&ComponentName, Node)> {
-    plan.target.components.iter().filter(move |(_, it)| it.kind == kind).map(|(name, it)| (name, it.node))
-}
-
 /// An application in the planner's words.
-struct Posing<'a> {
-    application: &'a Application,
-    before: Option<&'a Expansion>,
-    groups: Vec<(&'a Name, &'a ComponentGroup)>,
-    vms: Vec<(&'a Name, &'a VmGroup)>,
+pub(super) struct Posing<'a> {
+    pub(super) application: &'a Application,
+    pub(super) before: Option<&'a Expansion>,
+    pub(super) groups: Vec<(&'a Name, &'a ComponentGroup)>,
+    pub(super) vms: Vec<(&'a Name, &'a VmGroup)>,
     /// The planner's words for groups, in the same order.
-    group_words: Vec<String>,
-    vm_words: Vec<String>,
+    pub(super) group_words: Vec<String>,
+    pub(super) vm_words: Vec<String>,
     /// What each import that leaves a choice is called among interfaces, and who may provide it.
-    ports: BTreeMap<(usize, &'a Name), (String, BTreeSet<usize>)>,
+    pub(super) ports: BTreeMap<(usize, &'a Name), (String, BTreeSet<usize>)>,
 }
 
 impl<'a> Posing<'a> {
-    fn new(application: &'a Application, before: Option<&'a Expansion>) -> Self {
+    pub(super) fn new(application: &'a Application, before: Option<&'a Expansion>) -> Self {
         let groups: Vec<_> = application.components.iter().collect();
         let vms: Vec<_> = application.vms.iter().collect();
         let group_words = words(groups.iter().map(|(name, _)| name.as_str()));
@@ -134,13 +54,13 @@ impl<'a> Posing<'a> {
     }
 
     /// The groups that have an export.
-    fn offering(&self, import: &TypeImport) -> Vec<usize> {
+    pub(super) fn offering(&self, import: &TypeImport) -> Vec<usize> {
         let has = |group: &ComponentGroup| self.application.type_of(group).exports.contains_key(&import.export);
         (0..self.groups.len()).filter(|place| has(self.groups[*place].1)).collect()
     }
 
     /// The groups that may provide an import, if it takes some of them, whichever.
-    fn providers(
+    pub(super) fn providers(
         &self,
         name: &Name,
         group: &ComponentGroup,
@@ -166,7 +86,7 @@ impl<'a> Posing<'a> {
     }
 
     /// What the planner is asked; nothing if the texts of the file make no sense, which is told.
-    fn problem(&self, counts: &[Option<u32>], findings: &mut Findings) -> Option<Problem> {
+    pub(super) fn problem(&self, counts: &[Option<u32>], findings: &mut Findings) -> Option<Problem> {
         let types: Vec<ComponentType> = (0..self.groups.len()).map(|kind| self.component_type(kind)).collect();
         let classes: Vec<NodeClass> = (0..self.vms.len()).map(|class| self.class(class)).collect();
         let known = findings.count();
@@ -222,7 +142,7 @@ impl<'a> Posing<'a> {
         }
     }
 
-    fn component_type(&self, kind: usize) -> ComponentType {
+    pub(super) fn component_type(&self, kind: usize) -> ComponentType {
         let component_type = self.application.type_of(self.groups[kind].1);
         let (mut strong, mut weak) = (BTreeMap::new(), BTreeMap::new());
         for (name, import) in &component_type.imports {
@@ -252,7 +172,7 @@ impl<'a> Posing<'a> {
         }
     }
 
-    fn class(&self, class: usize) -> NodeClass {
+    pub(super) fn class(&self, class: usize) -> NodeClass {
         let group = self.vms[class].1;
         let used = self.groups.iter().flat_map(|(_, it)| self.application.type_of(it).resources.keys());
         // What a VM does not list is not counted there.
@@ -266,13 +186,13 @@ impl<'a> Posing<'a> {
         }
     }
 
-    fn fixed_cost(&self) -> i64 {
+    pub(super) fn fixed_cost(&self) -> i64 {
         let fixed = self.vms.iter().filter(|(_, it)| !it.as_needed);
         fixed.fold(0, |sum, (_, it)| sum.saturating_add(amount_of(it.cost).saturating_mul(i64::from(it.count))))
     }
 
     /// What the file says outside of its constraints, as a formula and as people say it.
-    fn own_demands(&self, counts: &[Option<u32>]) -> Vec<(String, String)> {
+    pub(super) fn own_demands(&self, counts: &[Option<u32>]) -> Vec<(String, String)> {
         let mut demands = Vec::new();
         for (kind, (name, group)) in self.groups.iter().enumerate() {
             let word = &self.group_words[kind];
@@ -332,7 +252,12 @@ impl<'a> Posing<'a> {
     }
 
     /// The components that run and can stay, and the bindings among them.
-    fn today(&self, counts: &[Option<u32>], types: &[ComponentType], classes: &[NodeClass]) -> Configuration {
+    pub(super) fn today(
+        &self,
+        counts: &[Option<u32>],
+        types: &[ComponentType],
+        classes: &[NodeClass],
+    ) -> Configuration {
         let mut today = Configuration::default();
         let Some(before) = self.before else { return today };
         let mut used: BTreeMap<(Node, &str), i64> = BTreeMap::new();
@@ -367,183 +292,8 @@ impl<'a> Posing<'a> {
         }
         today
     }
-
-    /// The best answer; if there is none, it is told why.
-    fn solved(
-        &self,
-        problem: &Problem,
-        go_on: &mut dyn FnMut(&Progress) -> bool,
-        findings: &mut Findings,
-    ) -> Option<Plan> {
-        let says = match plan(problem, go_on) {
-            Ok(found) if found.has_target() => return Some(found),
-            Ok(found) if found.status == Status::Infeasible => {
-                let demands: Vec<String> = found.contradiction.iter().map(|it| self.in_their_words(it)).collect();
-                format!("there is no placement, because these cannot hold together: {}", demands.join("; "))
-            }
-            Ok(_) => "no placement was found in the given time (give it more, or say `on:` for some)".into(),
-            Err(error) => format!("the planner fails: {error}"),
-        };
-        findings.add(self.span(), says);
-        None
-    }
-
-    /// Gives everybody a key: whoever stays keeps its own, whoever is new takes the lowest that is free.
-    fn chosen(&self, problem: &Problem, found: &Plan) -> Chosen {
-        let mut keys: BTreeMap<&ComponentName, Key> = BTreeMap::new();
-        let mut places = BTreeMap::new();
-        let mut counts = BTreeMap::new();
-        for (kind, (name, _)) in self.groups.iter().enumerate() {
-            let own: BTreeMap<&ComponentName, Node> = placed(found, kind).collect();
-            let stays: BTreeMap<&ComponentName, Key> = own
-                .keys()
-                .filter(|it| problem.today.components.contains_key(**it))
-                .filter_map(|it| Some((*it, it.0.parse::<Key>().ok()?)))
-                .collect();
-            let taken: BTreeSet<u32> = stays.values().map(|it| it.index).collect();
-            let mut free = (0..).filter(|index| !taken.contains(index));
-            for (component, node) in &own {
-                let key = match stays.get(component) {
-                    Some(key) => key.clone(),
-                    None => Key::new(name, free.next().unwrap_or(u32::MAX)),
-                };
-                let vm = Key::new(self.vms[node.class].0, u32::try_from(node.index).unwrap_or(u32::MAX));
-                places.insert(key.clone(), vm);
-                keys.insert(component, key);
-            }
-            counts.insert((*name).clone(), u32::try_from(own.len()).unwrap_or(u32::MAX));
-        }
-        let mut bound: BTreeMap<Key, BTreeMap<Name, Vec<Reference>>> = BTreeMap::new();
-        for binding in &found.target.bindings {
-            let Some(kind) = found.target.components.get(&binding.client).map(|it| it.kind) else { continue };
-            let import = self.ports.iter().find(|((client, _), (port, _))| *client == kind && *port == binding.port);
-            let (Some(((_, import), _)), Some(client), Some(provider)) =
-                (import, keys.get(&binding.client), keys.get(&binding.provider))
-            else {
-                continue;
-            };
-            let provider = Reference { application: None, key: provider.clone() };
-            bound.entry(client.clone()).or_default().entry((*import).clone()).or_default().push(provider);
-        }
-        let number = |value: i128| i64::try_from(value).unwrap_or(i64::MAX);
-        let objective = |it: &planner::plan::Objective| {
-            let fixed = if it.text == "cost" { self.fixed_cost() } else { 0 };
-            let total = |value: i128| number(value).saturating_add(fixed);
-            Objective { text: self.in_their_words(&it.text), value: total(it.value), bound: it.bound.map(total) }
-        };
-        let choice = Choice {
-            cost: number(found.cost).saturating_add(self.fixed_cost()),
-            proven: found.status == Status::Optimal,
-            objectives: found.objectives.iter().map(objective).collect(),
-            scarce: self.is_scarce(&places),
-        };
-        let bound = (!problem.wish.binding_goals.is_empty()).then_some(Bound(bound));
-        Chosen { counts, places, bound, choice }
-    }
-
-    /// Whether there is no room for what comes beside what goes.
-    fn is_scarce(&self, places: &BTreeMap<Key, Key>) -> bool {
-        let before = self.before.into_iter().flat_map(|it| &it.components).map(|(key, it)| (key, &it.vm));
-        let all: BTreeSet<(&Key, &Key)> = before.chain(places).collect();
-        let mut used: BTreeMap<(&Key, &str), u64> = BTreeMap::new();
-        for (key, vm) in all {
-            let now = self.application.components.get(&key.group).map(|it| &self.application.type_of(it).resources);
-            let then = || self.before.and_then(|it| it.definitions.get(&key.group)).map(|it| &it.resources);
-            for (name, amount) in now.or_else(then).into_iter().flatten() {
-                let sum = used.entry((vm, name)).or_default();
-                *sum = sum.saturating_add(*amount);
-            }
-        }
-        used.iter().any(|((vm, name), used)| {
-            let has = self.application.vms.get(&vm.group).and_then(|it| it.resources.get(*name));
-            has.is_some_and(|has| used > has)
-        })
-    }
-
-    /// What a placement as a whole is about: what the file says of it, else the first group that leaves it open.
-    fn span(&self) -> Span {
-        let said = self.application.constraints.first().or(self.application.preferences.first()).map(|(_, span)| *span);
-        let open = self.groups.iter().find(|(_, it)| it.on.is_empty()).or(self.groups.first()).map(|(_, it)| it.span);
-        said.or(open).unwrap_or(Span::beginning(0))
-    }
-
-    /// A misspelt name with `-` in it would be read as a subtraction: the names in a text that are none, but nearly.
-    fn strangers(&self, text: &str) -> Vec<String> {
-        let names =
-            || self.groups.iter().map(|(name, _)| name.as_str()).chain(self.vms.iter().map(|(name, _)| name.as_str()));
-        let belongs = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-        let dashed =
-            text.split(|letter| !belongs(letter)).filter(|word| word.contains('-') && names().all(|it| it != *word));
-        let told = dashed.map(|word| (word, hint(word, names()))).filter(|(_, hint)| hint.contains("did you mean"));
-        told.map(|(word, hint)| format!("there is no `{word}`{hint}")).collect()
-    }
-
-    /// A text of the file with the planner's words for names: there, `-` is minus.
-    fn translated(&self, text: &str) -> String {
-        self.renamed(text, |(name, word)| (name, word))
-    }
-
-    /// A text of the planner with the file's names.
-    fn in_their_words(&self, text: &str) -> String {
-        self.renamed(text, |(name, word)| (word, name))
-    }
-
-    fn renamed<'b>(&'b self, text: &str, order: impl Fn((&'b str, &'b str)) -> (&'b str, &'b str)) -> String {
-        let groups = self.groups.iter().map(|(name, _)| name.as_str()).zip(self.group_words.iter().map(String::as_str));
-        let vms = self.vms.iter().map(|(name, _)| name.as_str()).zip(self.vm_words.iter().map(String::as_str));
-        let mut names: Vec<(&str, &str)> = groups.chain(vms).filter(|(name, word)| name != word).map(order).collect();
-        if names.is_empty() {
-            return text.into();
-        }
-        // A name may be part of another.
-        names.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
-        let belongs = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-        let mut done = String::new();
-        let mut rest = text;
-        while let Some(start) = rest.find(belongs) {
-            let (before, after) = rest.split_at(start);
-            done += before;
-            let end = after.find(|letter| !belongs(letter)).unwrap_or(after.len());
-            let (word, after) = after.split_at(end);
-            done += names.iter().find(|(from, _)| *from == word).map_or(word, |(_, to)| to);
-            rest = after;
-        }
-        done + rest
-    }
-
-    fn complain(&self, text: &str, span: Span, complaints: &[TextComplaint], findings: &mut Findings) {
-        let strangers = self.strangers(text);
-        if !strangers.is_empty() {
-            strangers.into_iter().for_each(|says| findings.add(span, says));
-            return;
-        }
-        for TextComplaint { complaint, .. } in complaints {
-            // The place within the text is the place in the file if the text stands there as it is, with the same names.
-            let same = self.translated(text) == text;
-            let place = self.application.sources.slice(span).find(text).filter(|_| same);
-            let at = place.map_or(span, |offset| Span {
-                start: span.start + offset + complaint.span.start,
-                end: span.start + offset + complaint.span.end,
-                ..span
-            });
-            findings.add(at, self.in_their_words(&complaint.reason));
-        }
-    }
 }
 
 fn amount_of(amount: u64) -> i64 {
     i64::try_from(amount).unwrap_or(AMOUNT_MAX).min(AMOUNT_MAX)
-}
-
-/// Words of the planner's language for names: different ones for different names.
-fn words<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut made: Vec<String> = Vec::new();
-    for name in names {
-        let mut word = name.replace('-', "_");
-        while made.contains(&word) || planner::language::is_reserved(&word) {
-            word.push('_');
-        }
-        made.push(word);
-    }
-    made
 }
