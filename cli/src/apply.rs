@@ -2,23 +2,18 @@
 
 use crate::{
     Ending,
-    application_file::{Draft, FileOptions, Record},
-    change::WaitOptions,
+    application_file::FileOptions,
+    applied,
+    drift::Drift,
     failure::Failure,
+    making::{HowOptions, Making},
     operator::Operator,
-    placing::PlacingOptions,
-    plan::{Plan, applied},
     screen,
 };
 use clap::Args;
-use cloud_manager::document::{ApplicationRecord, NewChange, NewComponent, NewNeed, NewVm, Prediction, WishDocument};
-use deploy::{Expansion, Planned, Surroundings};
-use protocol::{Name, Strategy, Wish};
-use serde_json::Value;
-use std::{
-    collections::BTreeMap,
-    io::{self, BufRead, IsTerminal, Write},
-};
+use cloud_manager::document::{ApplicationRecord, Status};
+use deploy::{Difference, Expansion, Key, Surroundings};
+use std::collections::BTreeMap;
 
 /// Make an application as its file describes it
 #[derive(Args)]
@@ -78,31 +73,37 @@ pub(crate) struct RemoveArguments {
     how: HowOptions,
 }
 
-/// How a change is made.
-#[derive(Args, Clone, Debug)]
-struct HowOptions {
-    /// How additions and removals meet: down-then-up, up-then-down or together [default: as it fits]
-    #[arg(long, value_name = "HOW")]
-    strategy: Option<Strategy>,
-    /// Change nothing; say what would be changed, and whether the manager would take it
-    #[arg(long)]
-    dry_run: bool,
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
+/// Make an application again as it was applied, wherever something is not
+#[derive(Args)]
+#[command(after_help = "\
+What is missing is added, what was not asked for is removed, and components whose files were changed start again, all in
+safe order. holdfast check says what that would be.
+
+Example: holdfast reconcile shop")]
+pub(crate) struct ReconcileArguments {
+    /// The application
+    application: String,
     #[command(flatten)]
-    placing: PlacingOptions,
+    how: HowOptions,
+}
+
+/// A VM to be emptied, or to be used again.
+#[derive(Args)]
+pub(crate) struct DrainArguments {
+    /// The VM, such as shop/web[0]
+    vm: String,
     #[command(flatten)]
-    waiting: WaitOptions,
+    how: HowOptions,
 }
 
 pub(crate) fn apply(arguments: &ApplyArguments) -> Result<Ending, Failure> {
     let (draft, application) = arguments.file.read()?;
     let operator = Operator::new(&arguments.how.waiting.operator)?;
-    let (before, others) = applied(&operator, application.name.as_str())?;
-    let surroundings = Surroundings { before: before.as_ref().map(|it| &it.expansion), others: &others };
+    let (before, others) = applied::one(&operator, application.name.as_str())?;
+    let surroundings = Surroundings { before: before.as_ref().map(|it| &it.found), others: &others };
     let after = arguments.how.placing.expand(&application, &surroundings)?;
-    arguments.how.make(&operator, before, after, Some(draft), &others)
+    let restarts = BTreeMap::new();
+    arguments.how.make(&operator, Making { before, after, draft: Some(draft), others: &others, restarts })
 }
 
 pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
@@ -127,9 +128,9 @@ pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
         counts.insert(group.to_owned(), count);
     }
     let name = chosen.unwrap_or_default();
-    let (before, others) = applied(&operator, &name)?;
+    let (before, others) = applied::one(&operator, &name)?;
     let before = before.ok_or(Failure::NoApplication(name))?;
-    let mut draft = before.draft.clone();
+    let mut draft = before.record.draft.clone();
     draft.inputs.counts.extend(counts);
     arguments.how.make_again(&operator, before, draft, &others)
 }
@@ -150,32 +151,74 @@ fn scale_to_load(arguments: &ScaleArguments, operator: &Operator) -> Result<Endi
         }
     }
     let load = load.ok_or_else(|| Failure::Usage("say the load of the application, too (--load 60000)".into()))?;
-    let (before, others) = applied(operator, name)?;
+    let (before, others) = applied::one(operator, name)?;
     let before = before.ok_or_else(|| Failure::NoApplication(name.clone()))?;
-    let counts = before.draft.read()?.counts_for(load, &own).map_err(|error| Failure::Usage(error.to_string()))?;
+    let counts =
+        before.record.draft.read()?.counts_for(load, &own).map_err(|error| Failure::Usage(error.to_string()))?;
     if !arguments.how.waiting.operator.json {
         let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{name}={count}")).collect();
         screen::print(&format!("A load of {load} needs {}\n", counts.join(" ")))?;
     }
-    let mut draft = before.draft.clone();
+    let mut draft = before.record.draft.clone();
     draft.inputs.counts.extend(counts);
     arguments.how.make_again(operator, before, draft, &others)
 }
 
 pub(crate) fn rollback(arguments: &RollbackArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.how.waiting.operator)?;
-    let (before, others) = applied(&operator, &arguments.application)?;
+    let (before, others) = applied::one(&operator, &arguments.application)?;
     let before = before.ok_or_else(|| Failure::NoApplication(arguments.application.clone()))?;
-    let draft = before.previous.clone().ok_or_else(|| Failure::NothingBefore(arguments.application.clone()))?;
+    let draft = before.record.previous.clone().ok_or_else(|| Failure::NothingBefore(arguments.application.clone()))?;
     arguments.how.make_again(&operator, before, draft, &others)
 }
 
 pub(crate) fn remove(arguments: &RemoveArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.how.waiting.operator)?;
-    let (before, others) = applied(&operator, &arguments.application)?;
+    let (before, others) = applied::one(&operator, &arguments.application)?;
     let before = before.ok_or_else(|| Failure::NoApplication(arguments.application.clone()))?;
-    let after = Expansion::empty(before.expansion.application.clone());
-    arguments.how.make(&operator, Some(before), after, None, &others)
+    let after = Expansion::empty(before.record.expansion.application.clone());
+    let restarts = BTreeMap::new();
+    arguments.how.make(&operator, Making { before: Some(before), after, draft: None, others: &others, restarts })
+}
+
+/// Moves all components of a VM elsewhere, or lets them come back.
+pub(crate) fn drain(arguments: &DrainArguments, away: bool) -> Result<Ending, Failure> {
+    let operator = Operator::new(&arguments.how.waiting.operator)?;
+    let vm = &arguments.vm;
+    let key = vm.split_once('/').and_then(|(name, key)| Some((name, key.parse::<Key>().ok()?)));
+    let (name, key) =
+        key.ok_or_else(|| wrong(vm, "it is no VM of an application (those are called like shop/web[0])"))?;
+    let (before, others) = applied::one(&operator, name)?;
+    let before = before.ok_or_else(|| Failure::NoApplication(name.into()))?;
+    if away && !before.record.expansion.vms.contains_key(&key) {
+        return Err(wrong(vm, "the application has no such VM"));
+    }
+    let mut draft = before.record.draft.clone();
+    let changed = if away { draft.inputs.drained.insert(key) } else { draft.inputs.drained.remove(&key) };
+    if !changed && !arguments.how.waiting.operator.json {
+        screen::print(&format!("{vm} is {} already.\n", if away { "drained" } else { "in use" }))?;
+    }
+    arguments.how.make_again(&operator, before, draft, &others)
+}
+
+pub(crate) fn reconcile(arguments: &ReconcileArguments) -> Result<Ending, Failure> {
+    let operator = Operator::new(&arguments.how.waiting.operator)?;
+    let (before, others) = applied::one(&operator, &arguments.application)?;
+    let before = before.ok_or_else(|| Failure::NoApplication(arguments.application.clone()))?;
+    let status: Status = operator.get("/v1/status")?;
+    let prefix = format!("{}/", arguments.application);
+    let mut drift = Drift::default();
+    drift.ask(&operator, status.components.iter().filter(|it| it.name.starts_with(&prefix)))?;
+    let own = |name: &str| name.strip_prefix(&prefix)?.parse::<Key>().ok();
+    let restarts = drift.components.into_iter().filter_map(|(name, why)| Some((own(&name)?, why)));
+    // Whatever was applied is wanted; but a component that was lost with its VM may have to go elsewhere.
+    let draft = before.record.draft.clone();
+    let surroundings = Surroundings { before: Some(&before.found), others: &others };
+    let after = arguments.how.placing.expand(&draft.read()?, &surroundings)?;
+    let replaced = Difference::between(&before.found, &after).components;
+    let restarts = restarts.filter(|(key, _)| !replaced.contains_key(key)).collect();
+    let (before, draft) = (Some(before), Some(draft));
+    arguments.how.make(&operator, Making { before, after, draft, others: &others, restarts })
 }
 
 fn wrong(text: &str, why: &str) -> Failure {
@@ -193,104 +236,4 @@ fn home_of(group: &str, kept: &[ApplicationRecord]) -> Result<String, String> {
             Err(format!("{} have a component {group} (say which: {}/{group}=…)", several.join(" and "), several[0]))
         }
     }
-}
-
-impl HowOptions {
-    /// Makes an application as other files that the manager kept describe it.
-    fn make_again(
-        &self,
-        operator: &Operator,
-        before: Record,
-        draft: Draft,
-        others: &[Expansion],
-    ) -> Result<Ending, Failure> {
-        let application = draft.read()?;
-        let surroundings = Surroundings { before: Some(&before.expansion), others };
-        let after = self.placing.expand(&application, &surroundings)?;
-        self.make(operator, Some(before), after, Some(draft), others)
-    }
-
-    /// Shows what will be changed, asks, and has it made. Without a draft, the application is forgotten.
-    fn make(
-        &self,
-        operator: &Operator,
-        before: Option<Record>,
-        after: Expansion,
-        draft: Option<Draft>,
-        others: &[Expansion],
-    ) -> Result<Ending, Failure> {
-        let json = self.waiting.operator.json;
-        let nothing = Expansion::empty(after.application.clone());
-        let then = before.as_ref().map_or(&nothing, |it| &it.expansion);
-        let (plan, change) = Plan::new(then, &after, others, self.strategy);
-        // For programs there is one document: what came of it.
-        if !json || self.dry_run {
-            screen::show(json, &plan, || screen::coloured(&plan.told(then, &after)))?;
-        }
-        let same_files = before.as_ref().map(|it| &it.draft) == draft.as_ref();
-        if plan.difference.is_empty() && (same_files || self.dry_run) {
-            if json && !self.dry_run {
-                screen::print_document(&serde_json::json!({ "changed": false }))?;
-            }
-            return Ok(Ending::Done);
-        }
-        if !plan.foresight.refused.is_empty() {
-            return Ok(Ending::Refuted);
-        }
-        let clouds = |change, clouds| Planned { change, clouds };
-        let planned = plan.difference.planned(then, &after, others, plan.strategy, &BTreeMap::new());
-        if self.dry_run {
-            // The manager knows what nobody wrote into a file.
-            let document = documents(&clouds(change, planned.clouds), None);
-            let _: Prediction = operator.post("/v1/changes?dry-run=true", &document)?;
-            if !json {
-                screen::print("The manager would accept this. Nothing was changed.\n")?;
-            }
-            return Ok(Ending::Done);
-        }
-        if !self.yes && !agreed()? {
-            screen::print("Nothing was changed.\n")?;
-            return Ok(Ending::Refuted);
-        }
-        let secrets = draft.as_ref().map(|draft| draft.secrets(&after)).transpose()?.unwrap_or_default();
-        let planned = plan.difference.planned(then, &after, others, plan.strategy, &secrets);
-        let name = after.application.to_string();
-        let record = draft.map(|draft| Record { draft, expansion: after, previous: before.map(|it| it.draft) });
-        let record = record.map_or(Ok(Value::Null), |record| serde_json::to_value(&record).map_err(io::Error::from))?;
-        self.waiting.ask(operator, "/v1/changes", &documents(&planned, Some(ApplicationRecord { name, record })))
-    }
-}
-
-/// Asks a person. Where there is none, `--yes` has to be said.
-fn agreed() -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
-        return Err(Failure::Usage("nobody can be asked here (say --yes)".into()));
-    }
-    screen::print("Make it so? [y/N] ")?;
-    io::stdout().flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
-}
-
-/// A change as the API takes it.
-fn documents(planned: &Planned, application: Option<ApplicationRecord>) -> NewChange {
-    let cloud = |vm: &Name| planned.clouds.get(vm).cloned();
-    let wish = |wish: &Wish| match wish {
-        Wish::AddVm { vm } => WishDocument::AddVm(NewVm { name: vm.to_string(), cloud: cloud(vm) }),
-        Wish::RemoveVm { vm } => WishDocument::RemoveVm(vm.to_string()),
-        Wish::AddComponent { component, vm, kind } => WishDocument::AddComponent(NewComponent::of(component, vm, kind)),
-        Wish::RemoveComponent { component } => WishDocument::RemoveComponent(component.to_string()),
-        Wish::RestartComponent { component } => WishDocument::RestartComponent(component.to_string()),
-        Wish::SetNeed { component, import, number } => WishDocument::SetNeed(NewNeed {
-            component: component.to_string(),
-            import: import.to_string(),
-            number: *number,
-        }),
-        Wish::AddBinding(wire) => WishDocument::Bind(wire.to_string()),
-        Wish::RemoveBinding(wire) => WishDocument::Unbind(wire.to_string()),
-    };
-    let change = &planned.change;
-    let wishes = change.wishes.iter().map(wish).collect();
-    NewChange { strategy: change.strategy, incomplete: change.incomplete, wishes, application }
 }

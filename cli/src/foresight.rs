@@ -57,8 +57,8 @@ pub(crate) struct Moment {
     pub(crate) start: Vec<String>,
 }
 
-/// Lets the change happen after all that is there has come up.
-pub(crate) fn foresee(before: &Expansion, after: &Expansion, others: &[Expansion], change: Change) -> Foresight {
+/// Lets changes happen, one after the other, after all that is there has come up.
+pub(crate) fn foresee(before: &Expansion, after: &Expansion, others: &[Expansion], changes: Vec<Change>) -> Foresight {
     // All that is there comes up at once: applications may use each other.
     let mut all = Change { incomplete: true, ..Change::default() };
     let others = others.iter().filter(|it| it.application != after.application);
@@ -73,25 +73,25 @@ pub(crate) fn foresee(before: &Expansion, after: &Expansion, others: &[Expansion
     }
     let past: Arc<[Line]> = lines.clone().into();
     let place = lines.len();
-    lines.push(Line { request: Request::Make(change), patient: true });
+    lines.extend(changes.into_iter().map(|change| Line { request: Request::Make(change), patient: true }));
     let script: Arc<[Line]> = lines.into();
     let (timing, declared) = timing(&[before, after]);
     let pace = Pace::Named { whole_every: u64::MAX };
     let settings = Settings { timing, pace, record: true, ..Settings::seeded(0) };
     let (was, _) = simulate::simulate(&past, &Settings { record: false, ..settings.clone() });
     let (report, _) = simulate::simulate(&script, &settings);
-    if let Some((_, reasons)) = report.refused.iter().find(|(line, _)| *line == place) {
+    if let Some((_, reasons)) = report.refused.iter().find(|(line, _)| *line >= place) {
         let refused = reasons.iter().map(|it| within(&after.application, &it.to_string())).collect();
         return Foresight { refused, ..Foresight::default() };
     }
     let own = |name: &Name| within(&after.application, name.as_str());
-    let last = report.changes.last();
+    let changes = report.changes.get(place..).unwrap_or_default();
     // What takes no time is not what anybody waits for.
-    let path = last.into_iter().flat_map(|it| &it.critical_path);
+    let path = changes.iter().flat_map(|it| &it.critical_path);
     let stays = |name: &Name| after.components.keys().any(|key| key.scoped(&after.application) == *name);
     Foresight {
         refused: Vec::new(),
-        seconds: last.and_then(|it| it.took()).map(|it| it.as_secs_f64()),
+        seconds: changes.iter().map(|it| it.took().map(|it| it.as_secs_f64())).sum(),
         critical_path: path.filter(|it| it.to > it.from).map(|it| stretch(it, &after.application)).collect(),
         stopped: report.stopped.iter().filter(|name| stays(name)).map(own).collect(),
         starts: report.starts - was.starts,
@@ -109,7 +109,7 @@ fn timing(expansions: &[&Expansion]) -> (Timing, bool) {
     let mut declared = true;
     for expansion in expansions {
         for key in expansion.components.keys() {
-            let definition = &expansion.definitions[&key.group];
+            let Some(definition) = expansion.definition_of(key) else { continue };
             let name = key.scoped(&expansion.application);
             for (operation, takes_ms) in &definition.takes_ms {
                 timing.components.insert((name.clone(), *operation), always(Duration::from_millis(*takes_ms)));
@@ -129,7 +129,7 @@ fn timing(expansions: &[&Expansion]) -> (Timing, bool) {
 /// What begins when, read off what agents ask of their hosts.
 fn moments(script: &Arc<[Line]>, report: &Report, place: usize, application: &Name) -> Vec<Moment> {
     let Some(trace) = &report.trace else { return Vec::new() };
-    let Some(accepted) = report.changes.last().map(|it| it.accepted) else { return Vec::new() };
+    let Some(accepted) = report.changes.get(place).map(|it| it.accepted) else { return Vec::new() };
     let (_, events) = retrace(script, trace.faults, &trace.actions);
     let mut asked = 0;
     let mut moments: Vec<Moment> = Vec::new();
@@ -203,7 +203,7 @@ pub(crate) fn told(foresight: &Foresight) -> String {
 }
 
 /// A few names, and how many more there are.
-fn few(names: &[String]) -> String {
+pub(crate) fn few(names: &[String]) -> String {
     let told = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMES_MAX) {
         0 => told,

@@ -6,6 +6,7 @@
 
 mod agent;
 mod application_file;
+mod applied;
 mod apply;
 mod audit;
 mod binding;
@@ -15,6 +16,7 @@ mod component;
 mod component_file;
 mod component_options;
 mod demo;
+mod drift;
 mod explore;
 mod failure;
 mod faults;
@@ -22,6 +24,7 @@ mod files;
 mod foresight;
 mod history;
 mod language;
+mod making;
 mod manager;
 mod moment;
 mod operator;
@@ -41,6 +44,7 @@ mod simulate;
 mod status;
 mod summary;
 mod table;
+mod tiers;
 mod token;
 mod verdict;
 mod vm;
@@ -66,6 +70,8 @@ enum Command {
     Apply(apply::ApplyArguments),
     Scale(apply::ScaleArguments),
     Rollback(apply::RollbackArguments),
+    Check(drift::Arguments),
+    Reconcile(apply::ReconcileArguments),
     Remove(apply::RemoveArguments),
     Fmt(language::FmtArguments),
     Schema(language::SchemaArguments),
@@ -108,6 +114,8 @@ fn main() -> ExitCode {
         Command::Apply(arguments) => apply::apply(&arguments),
         Command::Scale(arguments) => apply::scale(&arguments),
         Command::Rollback(arguments) => apply::rollback(&arguments),
+        Command::Check(arguments) => drift::run(&arguments),
+        Command::Reconcile(arguments) => apply::reconcile(&arguments),
         Command::Remove(arguments) => apply::remove(&arguments),
         Command::Fmt(arguments) => language::format(&arguments),
         Command::Schema(arguments) => language::schema(&arguments),

@@ -2,7 +2,8 @@
 
 use crate::{
     Ending,
-    application_file::{FileOptions, Record, ValueOptions, no_secrets},
+    application_file::{FileOptions, ValueOptions, no_secrets},
+    applied,
     failure::Failure,
     foresight::{self, Foresight},
     operator::{Operator, OperatorOptions},
@@ -11,12 +12,11 @@ use crate::{
     table::table,
 };
 use clap::Args;
-use cloud_manager::document::ApplicationRecord;
-use deploy::{Choice, Difference, Expansion, How, Surroundings};
+use deploy::{Choice, Difference, Expansion, How, Key, Planned, SecretTexts, Surroundings, rolling};
 use planner::plan::TradeOff;
-use protocol::{Change, Strategy};
+use protocol::{Change, Name, Strategy, Wish};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::{collections::BTreeMap, iter, path::PathBuf};
 
 /// Lines of each sort.
 const LINES_MAX: usize = 40;
@@ -42,6 +42,9 @@ pub(crate) struct Arguments {
     /// How additions and removals meet: down-then-up, up-then-down or together
     #[arg(long, value_name = "HOW")]
     strategy: Option<Strategy>,
+    /// Replace components in steps, so that at most so many of a group are out at once
+    #[arg(long, value_name = "N")]
+    rolling: Option<usize>,
     /// Where placement is left to the planner: what less disturbance would cost
     #[arg(long)]
     trade_off: bool,
@@ -54,12 +57,17 @@ pub(crate) struct Arguments {
 /// What an application file would change, and what that would do.
 #[derive(Serialize)]
 pub(crate) struct Plan {
-    application: protocol::Name,
+    application: Name,
     vms: usize,
     components: usize,
     bindings: usize,
     pub(crate) difference: Difference,
+    /// Components that stop and start again, and why.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    restarts: BTreeMap<Key, Vec<String>>,
     pub(crate) strategy: Strategy,
+    /// How many changes lead there.
+    steps: usize,
     wishes: usize,
     /// What the planner says of the placement, where it was left to it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,8 +101,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             (Some(arguments.placing.expand(&before, &Surroundings::default())?), Vec::new())
         }
         (None, true) => {
-            let (before, others) = applied(&Operator::new(&arguments.operator)?, application.name.as_str())?;
-            (before.map(|it| it.expansion), others)
+            let (before, others) = applied::one(&Operator::new(&arguments.operator)?, application.name.as_str())?;
+            (before.map(|it| it.found), others)
         }
         (None, false) => (None, Vec::new()),
     };
@@ -105,55 +113,83 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         false => Vec::new(),
     };
     let before = before.unwrap_or_else(|| Expansion::empty(after.application.clone()));
-    let (mut plan, _) = Plan::new(&before, &after, &others, arguments.strategy);
+    let ends = match arguments.rolling {
+        Some(out_max) => rolling(&before, &after, out_max),
+        None => vec![after.clone()],
+    };
+    let (mut plan, _) = Plan::new(&before, &ends, &others, arguments.strategy, BTreeMap::new());
     plan.trade_offs = rows.iter().map(Row::from).collect();
     screen::show(arguments.operator.json, &plan, || screen::coloured(&plan.told(&before, &after)))?;
     Ok(if plan.foresight.refused.is_empty() { Ending::Done } else { Ending::Refuted })
 }
 
-/// What the manager has of an application, and of all others.
-pub(crate) fn applied(operator: &Operator, name: &str) -> Result<(Option<Record>, Vec<Expansion>), Failure> {
-    let kept: Vec<ApplicationRecord> = operator.get("/v1/applications")?;
-    let (mut own, mut others) = (None, Vec::new());
-    for ApplicationRecord { name: kept, record } in kept {
-        let read = serde_json::from_value::<Record>(record).map_err(|error| Failure::Record(kept.clone(), error))?;
-        if kept == name {
-            own = Some(read);
-        } else {
-            others.push(read.expansion);
-        }
+/// One change on the way from one expansion to another.
+pub(crate) struct Step {
+    before: Expansion,
+    pub(crate) after: Expansion,
+    difference: Difference,
+    strategy: Strategy,
+    restarts: Vec<Wish>,
+}
+
+impl Step {
+    fn new(before: &Expansion, after: &Expansion, strategy: Option<Strategy>) -> Self {
+        let difference = Difference::between(before, after);
+        let strategy = strategy.unwrap_or(difference.usual_strategy(after));
+        Self { before: before.clone(), after: after.clone(), difference, strategy, restarts: Vec::new() }
     }
-    Ok((own, others))
+
+    /// What the manager is asked for.
+    pub(crate) fn planned(&self, others: &[Expansion], secrets: &SecretTexts) -> Planned {
+        let mut planned = self.difference.planned(&self.before, &self.after, others, self.strategy, secrets);
+        planned.change.wishes.extend(self.restarts.iter().cloned());
+        planned
+    }
 }
 
 impl Plan {
-    /// What leads from one expansion to another, and the change without secrets.
+    /// What leads from one expansion to another, by way of others, and each change on that way.
     pub(crate) fn new(
         before: &Expansion,
-        after: &Expansion,
+        ends: &[Expansion],
         others: &[Expansion],
         strategy: Option<Strategy>,
-    ) -> (Self, Change) {
-        let difference = Difference::between(before, after);
-        let strategy = strategy.unwrap_or(difference.usual_strategy(after));
-        let change = difference.planned(before, after, others, strategy, &no_secrets(after)).change;
-        let foresight = match change.wishes.is_empty() {
-            true => Foresight::default(),
-            false => foresight::foresee(before, after, others, change.clone()),
-        };
+        restarts: BTreeMap<Key, Vec<String>>,
+    ) -> (Self, Vec<Step>) {
+        let after = ends.last().unwrap_or(before);
+        let begins = iter::once(before).chain(ends);
+        let mut steps: Vec<Step> = begins.zip(ends).map(|(one, other)| Step::new(one, other, strategy)).collect();
+        if let Some(first) = steps.first_mut() {
+            first.restarts = restarts
+                .keys()
+                .map(|key| Wish::RestartComponent { component: key.scoped(&after.application) })
+                .collect();
+        }
+        let changes = steps.iter().map(|step| step.planned(others, &no_secrets(after)).change);
+        let changes: Vec<Change> = changes.filter(|it| !it.wishes.is_empty()).collect();
         let plan = Self {
             application: after.application.clone(),
             vms: after.vms.len(),
             components: after.components.len(),
             bindings: after.bindings(),
-            difference,
-            strategy,
-            wishes: change.wishes.len(),
+            difference: Difference::between(before, after),
+            restarts,
+            strategy: steps.first().map_or_else(Strategy::default, |it| it.strategy),
+            steps: steps.len(),
+            wishes: changes.iter().map(|it| it.wishes.len()).sum(),
             placement: after.choice.clone(),
             trade_offs: Vec::new(),
-            foresight,
+            foresight: match changes.is_empty() {
+                true => Foresight::default(),
+                false => foresight::foresee(before, after, others, changes),
+            },
         };
-        (plan, change)
+        (plan, steps)
+    }
+
+    /// Whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.difference.is_empty() && self.restarts.is_empty()
     }
 
     /// For people.
@@ -168,12 +204,11 @@ impl Plan {
                 |it: &Row| [it.cost.to_string(), it.stopped.to_string(), if it.proven { "yes" } else { "no" }.into()];
             text += &table(["COST", "STOPPED", "PROVEN"], &self.trade_offs.iter().map(row).collect::<Vec<_>>());
         }
-        if difference.is_empty() {
+        if self.is_empty() {
             return text + "Nothing is different.\n";
         }
-        let place =
-            |key: &deploy::Key| after.components.get(key).map(|it| format!(" on {}", it.vm)).unwrap_or_default();
-        let line = |what: &str, key: &deploy::Key, how: &How| match how {
+        let place = |key: &Key| after.components.get(key).map(|it| format!(" on {}", it.vm)).unwrap_or_default();
+        let line = |what: &str, key: &Key, how: &How| match how {
             How::Added => format!("  + {what}{key}{}\n", place(key)),
             How::Removed => format!("  - {what}{key}\n"),
             How::Replaced(why) => format!("  ± {what}{key} is replaced: {}\n", why.join(", ")),
@@ -181,6 +216,8 @@ impl Plan {
         };
         text += &some(difference.vms.iter().map(|(key, how)| line("vm ", key, how)), "VMs");
         text += &some(difference.components.iter().map(|(key, how)| line("", key, how)), "components");
+        let again = self.restarts.iter().map(|(key, why)| format!("  ↻ {key} starts again: {}\n", why.join(", ")));
+        text += &some(again, "components");
         text += &some(difference.unbound.iter().map(|it| format!("  - {it}\n")), "bindings that go");
         text += &some(difference.bound.iter().map(|it| format!("  + {it}\n")), "bindings that come");
         if !before.vms.is_empty() {
@@ -193,7 +230,10 @@ impl Plan {
                 counted(bindings)
             );
         }
-        text += &format!("Strategy: {strategy}\n");
+        text += &match self.steps {
+            0 | 1 => format!("Strategy: {strategy}\n"),
+            steps => format!("In {steps} steps, one after the other\n"),
+        };
         text + &foresight::told(&self.foresight)
     }
 }

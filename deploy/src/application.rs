@@ -15,7 +15,7 @@ use crate::{
 };
 use protocol::Name;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const VM_FIELDS: &[&str] = &["count", "most", "cloud", "labels", "resources", "cost"];
 pub(crate) const COMPONENT_FIELDS: &[&str] = &["type", "count", "on", "parameters", "bind", "load", "description"];
@@ -39,6 +39,8 @@ pub struct Application {
     pub(crate) constraints: Vec<(String, Span)>,
     /// What is to be as small as possible, what matters most first.
     pub(crate) preferences: Vec<(String, Span)>,
+    /// VMs on which no component may be.
+    pub(crate) drained: BTreeSet<crate::Key>,
     /// Findings of the first reading: they are told together with those of the expansion.
     pub(crate) findings: Findings,
 }
@@ -195,7 +197,17 @@ impl Application {
         match name {
             Some(name) => {
                 let findings = reading.findings;
-                Ok(Self { name, sources, vms, components, types, constraints, preferences, findings })
+                Ok(Self {
+                    name,
+                    sources,
+                    vms,
+                    components,
+                    types,
+                    constraints,
+                    preferences,
+                    drained: inputs.drained.clone(),
+                    findings,
+                })
             }
             None => reading.findings.conclude(&sources).and_then(|()| Err(Problems(Vec::new()))),
         }

@@ -36,6 +36,9 @@ pub struct Expansion {
     pub definitions: BTreeMap<Name, Definition>,
     /// Where each component is, and what it is bound to.
     pub components: BTreeMap<Key, Component>,
+    /// Components that are still what they were, and what that is: between two steps of a rolling change.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub older: BTreeMap<Key, Definition>,
     /// What the planner says of the placement, where it was left to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
@@ -78,7 +81,7 @@ pub struct Vm {
 }
 
 /// What the components of a group are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
     /// The name of its type.
     #[serde(rename = "type")]
@@ -148,6 +151,7 @@ impl Expansion {
             vms: BTreeMap::new(),
             definitions: BTreeMap::new(),
             components: BTreeMap::new(),
+            older: BTreeMap::new(),
             choice: None,
         }
     }
@@ -159,9 +163,14 @@ impl Expansion {
 
     /// How many providers an import of a component needs.
     pub fn need(&self, component: &Key, import: &Name) -> Option<Need> {
-        let Import { need, all, .. } = self.definitions.get(&component.group)?.imports.get(import)?;
+        let Import { need, all, .. } = self.definition_of(component)?.imports.get(import)?;
         let bound = self.components.get(component)?.bound.get(import).map_or(0, Vec::len);
         Some(if *all { need.with_number(u32::try_from(bound).unwrap_or(u32::MAX)) } else { *need })
+    }
+
+    /// What a component is.
+    pub fn definition_of(&self, component: &Key) -> Option<&Definition> {
+        self.older.get(component).or_else(|| self.definitions.get(&component.group))
     }
 
     /// The parameters of a group that anyone may see.

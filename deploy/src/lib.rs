@@ -25,6 +25,7 @@ mod document;
 mod expand;
 mod expansion;
 mod format;
+mod found;
 mod nearest;
 mod node;
 mod operations;
@@ -32,6 +33,7 @@ mod optimum;
 mod placement;
 mod problem;
 mod reading;
+mod rolling;
 mod schema;
 mod source;
 mod template;
@@ -46,11 +48,13 @@ pub use expansion::{
     Choice, Component, Definition, Expansion, Import, Key, KeyError, Objective, Reference, Secret, Vm,
 };
 pub use format::format;
+pub use found::Found;
 pub use problem::{Problem, Problems};
+pub use rolling::rolling;
 pub use schema::schema;
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What differs between environments, and what was said on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,4 +68,7 @@ pub struct Inputs {
     /// How many components there are of a group, whatever the files say.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counts: BTreeMap<String, u32>,
+    /// VMs on which no component may be, whatever the files say.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub drained: BTreeSet<Key>,
 }

@@ -94,7 +94,7 @@ impl<'a> Site<'a> {
             let indices = target.index.map_or(0..count, |index| index..index + 1);
             indices.map(move |index| Key::new(&target.group, index))
         });
-        vms.collect()
+        vms.filter(|vm| !self.application.drained.contains(vm)).collect()
     }
 
     /// Why one more of a group cannot be on a VM, if it cannot.

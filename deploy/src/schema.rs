@@ -3,13 +3,14 @@
 
 use crate::{
     application::{BIND_FIELDS, COMPONENT_FIELDS, LOAD_FIELDS, SECRET_FIELDS, VM_FIELDS, WAYS},
-    component_type::{EXPORT_FIELDS, IMPORT_FIELDS, OPERATIONS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS},
+    component_type::{EXPORT_FIELDS, IMPORT_FIELDS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS},
     document::{FILE_FIELDS, OVERRIDE_FIELDS, SORTS, VARIABLE_FIELDS, VERSION},
     operations::{
         CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, SIGNALS, START_FIELDS,
         STOP_FIELDS, VALUE_FIELDS,
     },
 };
+use protocol::Operation;
 use serde_json::{Map, Value, json};
 
 /// What a field holds, and what it is for.
@@ -68,6 +69,7 @@ pub fn schema() -> Value {
         "export": { "anyOf": [json!({ "type": "null" }), one_or_many(part("name")), object(EXPORT_FIELDS, &[
             ("values", one_or_many(part("name")), "The values that travel with it"),
             ("capacity", json!({ "type": "integer", "minimum": 0 }), "At most that many clients"),
+            ("secret", one_or_many(part("name")), "Those of the values that nobody is shown"),
         ])] },
         "line": one_or_many(plain()),
         "command": { "anyOf": [part("line"), object(COMMAND_FIELDS, &[
@@ -170,7 +172,7 @@ fn component_type() -> Value {
         ),
     ]);
     let by_operation = |value: Value| {
-        let names = OPERATIONS.map(|(name, _)| name);
+        let names = Operation::ALL.map(Operation::word);
         json!({ "type": "object", "additionalProperties": value, "propertyNames": { "enum": names } })
     };
     let value = object(

@@ -235,6 +235,16 @@ impl<'a> Posing<'a> {
                 }
             }
         }
+        for key in &self.application.drained {
+            let class = self.vms.iter().position(|(name, _)| **name == key.group);
+            if let Some(class) = class.filter(|class| key.index < self.vms[*class].1.count) {
+                let word = &self.vm_words[class];
+                demands.push((
+                    format!("(sum ?any in components: {word}[{}].?any) = 0", key.index),
+                    format!("{key} is drained"),
+                ));
+            }
+        }
         let mut at_port: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         let ports = self.application.ports();
         for (kind, (name, _)) in self.groups.iter().enumerate() {
