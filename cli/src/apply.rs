@@ -13,7 +13,7 @@ use crate::{
 use clap::Args;
 use cloud_manager::document::{ApplicationRecord, Status};
 use deploy::{Difference, Expansion, Key, Surroundings};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Make an application as its file describes it
 #[derive(Args)]
@@ -63,12 +63,16 @@ pub(crate) struct RollbackArguments {
 /// Remove an application with all its VMs and components
 #[derive(Args)]
 #[command(after_help = "\
-It is refused as long as another application uses it.
+It is refused as long as another application uses it, unless those go, too.
 
-Example: holdfast remove shop")]
+Example: holdfast remove shop
+         holdfast remove shared --with-users")]
 pub(crate) struct RemoveArguments {
     /// The application
     application: String,
+    /// Remove the applications that use it, too, each before what it uses
+    #[arg(long)]
+    with_users: bool,
     #[command(flatten)]
     how: HowOptions,
 }
@@ -99,11 +103,11 @@ pub(crate) struct DrainArguments {
 pub(crate) fn apply(arguments: &ApplyArguments) -> Result<Ending, Failure> {
     let (draft, application) = arguments.file.read()?;
     let operator = Operator::new(&arguments.how.waiting.operator)?;
-    let (before, others) = applied::one(&operator, application.name.as_str())?;
-    let surroundings = Surroundings { before: before.as_ref().map(|it| &it.found), others: &others };
+    let (before, around) = applied::one(&operator, application.name.as_str())?;
+    let surroundings = Surroundings { before: before.as_ref().map(|it| &it.found), others: &around.others };
     let after = arguments.how.placing.expand(&application, &surroundings)?;
     let restarts = BTreeMap::new();
-    arguments.how.make(&operator, Making { before, after, draft: Some(draft), others: &others, restarts })
+    arguments.how.make(&operator, Making { before, after, draft: Some(draft), around: &around, restarts })
 }
 
 pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
@@ -128,11 +132,11 @@ pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
         counts.insert(group.to_owned(), count);
     }
     let name = chosen.unwrap_or_default();
-    let (before, others) = applied::one(&operator, &name)?;
+    let (before, around) = applied::one(&operator, &name)?;
     let before = before.ok_or(Failure::NoApplication(name))?;
     let mut draft = before.record.draft.clone();
     draft.inputs.counts.extend(counts);
-    arguments.how.make_again(&operator, before, draft, &others)
+    arguments.how.make_again(&operator, before, draft, &around)
 }
 
 /// As many components as a load needs.
@@ -151,7 +155,7 @@ fn scale_to_load(arguments: &ScaleArguments, operator: &Operator) -> Result<Endi
         }
     }
     let load = load.ok_or_else(|| Failure::Usage("say the load of the application, too (--load 60000)".into()))?;
-    let (before, others) = applied::one(operator, name)?;
+    let (before, around) = applied::one(operator, name)?;
     let before = before.ok_or_else(|| Failure::NoApplication(name.clone()))?;
     let counts =
         before.record.draft.read()?.counts_for(load, &own).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -161,24 +165,59 @@ fn scale_to_load(arguments: &ScaleArguments, operator: &Operator) -> Result<Endi
     }
     let mut draft = before.record.draft.clone();
     draft.inputs.counts.extend(counts);
-    arguments.how.make_again(operator, before, draft, &others)
+    arguments.how.make_again(operator, before, draft, &around)
 }
 
 pub(crate) fn rollback(arguments: &RollbackArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.how.waiting.operator)?;
-    let (before, others) = applied::one(&operator, &arguments.application)?;
+    let (before, around) = applied::one(&operator, &arguments.application)?;
     let before = before.ok_or_else(|| Failure::NoApplication(arguments.application.clone()))?;
     let draft = before.record.previous.clone().ok_or_else(|| Failure::NothingBefore(arguments.application.clone()))?;
-    arguments.how.make_again(&operator, before, draft, &others)
+    arguments.how.make_again(&operator, before, draft, &around)
 }
 
 pub(crate) fn remove(arguments: &RemoveArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.how.waiting.operator)?;
-    let (before, others) = applied::one(&operator, &arguments.application)?;
-    let before = before.ok_or_else(|| Failure::NoApplication(arguments.application.clone()))?;
-    let after = Expansion::empty(before.record.expansion.application.clone());
-    let restarts = BTreeMap::new();
-    arguments.how.make(&operator, Making { before: Some(before), after, draft: None, others: &others, restarts })
+    let mut leaving = vec![arguments.application.clone()];
+    if arguments.with_users {
+        let status = operator.get("/v1/status")?;
+        let all: Vec<Expansion> = applied::all(&operator, &status)?.into_iter().map(|it| it.found).collect();
+        leaving = users_first(&arguments.application, &all);
+    }
+    let mut ending = Ending::Done;
+    for name in leaving {
+        let (before, around) = applied::one(&operator, &name)?;
+        let before = before.ok_or_else(|| Failure::NoApplication(name.clone()))?;
+        let after = Expansion::empty(before.record.expansion.application.clone());
+        let restarts = BTreeMap::new();
+        let making = Making { before: Some(before), after, draft: None, around: &around, restarts };
+        ending = arguments.how.make(&operator, making)?;
+        if ending != Ending::Done {
+            break;
+        }
+    }
+    Ok(ending)
+}
+
+/// An application after all that use it, directly or not.
+fn users_first(name: &str, all: &[Expansion]) -> Vec<String> {
+    let (mut seen, mut sorted) = (BTreeSet::new(), Vec::new());
+    visit(name, all, &mut seen, &mut sorted);
+    sorted
+}
+
+fn visit(name: &str, all: &[Expansion], seen: &mut BTreeSet<String>, sorted: &mut Vec<String>) {
+    // Where two use each other, the manager has the last word.
+    if !seen.insert(name.to_owned()) {
+        return;
+    }
+    for user in all {
+        let providers = user.components.values().flat_map(|it| it.bound.values().flatten());
+        if providers.filter_map(|it| it.application.as_ref()).any(|it| it.as_str() == name) {
+            visit(user.application.as_str(), all, seen, sorted);
+        }
+    }
+    sorted.push(name.to_owned());
 }
 
 /// Moves all components of a VM elsewhere, or lets them come back.
@@ -188,7 +227,7 @@ pub(crate) fn drain(arguments: &DrainArguments, away: bool) -> Result<Ending, Fa
     let key = vm.split_once('/').and_then(|(name, key)| Some((name, key.parse::<Key>().ok()?)));
     let (name, key) =
         key.ok_or_else(|| wrong(vm, "it is no VM of an application (those are called like shop/web[0])"))?;
-    let (before, others) = applied::one(&operator, name)?;
+    let (before, around) = applied::one(&operator, name)?;
     let before = before.ok_or_else(|| Failure::NoApplication(name.into()))?;
     if away && !before.record.expansion.vms.contains_key(&key) {
         return Err(wrong(vm, "the application has no such VM"));
@@ -198,12 +237,12 @@ pub(crate) fn drain(arguments: &DrainArguments, away: bool) -> Result<Ending, Fa
     if !changed && !arguments.how.waiting.operator.json {
         screen::print(&format!("{vm} is {} already.\n", if away { "drained" } else { "in use" }))?;
     }
-    arguments.how.make_again(&operator, before, draft, &others)
+    arguments.how.make_again(&operator, before, draft, &around)
 }
 
 pub(crate) fn reconcile(arguments: &ReconcileArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.how.waiting.operator)?;
-    let (before, others) = applied::one(&operator, &arguments.application)?;
+    let (before, around) = applied::one(&operator, &arguments.application)?;
     let before = before.ok_or_else(|| Failure::NoApplication(arguments.application.clone()))?;
     let status: Status = operator.get("/v1/status")?;
     let prefix = format!("{}/", arguments.application);
@@ -213,12 +252,12 @@ pub(crate) fn reconcile(arguments: &ReconcileArguments) -> Result<Ending, Failur
     let restarts = drift.components.into_iter().filter_map(|(name, why)| Some((own(&name)?, why)));
     // Whatever was applied is wanted; but a component that was lost with its VM may have to go elsewhere.
     let draft = before.record.draft.clone();
-    let surroundings = Surroundings { before: Some(&before.found), others: &others };
+    let surroundings = Surroundings { before: Some(&before.found), others: &around.others };
     let after = arguments.how.placing.expand(&draft.read()?, &surroundings)?;
     let replaced = Difference::between(&before.found, &after).components;
     let restarts = restarts.filter(|(key, _)| !replaced.contains_key(key)).collect();
     let (before, draft) = (Some(before), Some(draft));
-    arguments.how.make(&operator, Making { before, after, draft, others: &others, restarts })
+    arguments.how.make(&operator, Making { before, after, draft, around: &around, restarts })
 }
 
 fn wrong(text: &str, why: &str) -> Failure {

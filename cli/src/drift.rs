@@ -48,8 +48,8 @@ pub(crate) struct Drift {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.operator)?;
-    let applications = applied::all(&operator)?;
     let status: Status = operator.get("/v1/status")?;
+    let applications = applied::all(&operator, &status)?;
     let is_known = |name: &String| {
         applications.iter().any(|it| it.record.expansion.application.as_str() == name)
             || status.components.iter().any(|it| it.name == *name)

@@ -4,7 +4,7 @@
 use crate::{
     Ending,
     application_file::{Draft, Record},
-    applied::Applied,
+    applied::{Applied, Around},
     change::WaitOptions,
     failure::Failure,
     operator::Operator,
@@ -51,7 +51,7 @@ pub(crate) struct Making<'a> {
     pub(crate) after: Expansion,
     /// What it was read from; without it, the application is forgotten.
     pub(crate) draft: Option<Draft>,
-    pub(crate) others: &'a [Expansion],
+    pub(crate) around: &'a Around,
     /// Components that are to start again, and why.
     pub(crate) restarts: BTreeMap<Key, Vec<String>>,
 }
@@ -63,23 +63,23 @@ impl HowOptions {
         operator: &Operator,
         before: Applied,
         draft: Draft,
-        others: &[Expansion],
+        around: &Around,
     ) -> Result<Ending, Failure> {
         let application = draft.read()?;
-        let surroundings = Surroundings { before: Some(&before.found), others };
+        let surroundings = Surroundings { before: Some(&before.found), others: &around.others };
         let after = self.placing.expand(&application, &surroundings)?;
         let restarts = BTreeMap::new();
-        self.make(operator, Making { before: Some(before), after, draft: Some(draft), others, restarts })
+        self.make(operator, Making { before: Some(before), after, draft: Some(draft), around, restarts })
     }
 
     /// Shows what will be changed, asks, and has it made.
     pub(crate) fn make(&self, operator: &Operator, making: Making<'_>) -> Result<Ending, Failure> {
-        let Making { before, after, draft, others, restarts } = making;
+        let Making { before, after, draft, around, restarts } = making;
         let json = self.waiting.operator.json;
         let nothing = Expansion::empty(after.application.clone());
         let then = before.as_ref().map_or(&nothing, |it| &it.found);
         let ends = self.rolling.map_or_else(|| vec![after.clone()], |out_max| rolling(then, &after, out_max));
-        let (plan, steps) = Plan::new(then, &ends, others, self.strategy, restarts);
+        let (plan, steps) = Plan::new(then, &ends, around, self.strategy, restarts);
         // For programs there is one document: what came of it.
         if !json || self.dry_run {
             screen::show(json, &plan, || screen::coloured(&plan.told(then, &after)))?;
@@ -96,7 +96,7 @@ impl HowOptions {
         }
         if self.dry_run {
             // The manager knows what nobody wrote into a file. Of several steps it can judge the first.
-            let first = steps.first().map(|step| documents(&step.planned(others, &BTreeMap::new()), None));
+            let first = steps.first().map(|step| documents(&step.planned(&around.others, &BTreeMap::new()), None));
             let _: Option<Prediction> =
                 first.map(|document| operator.post("/v1/changes?dry-run=true", &document)).transpose()?;
             if !json {
@@ -125,7 +125,7 @@ impl HowOptions {
             if steps.len() > 1 && !json {
                 screen::print(&format!("Step {} of {}\n", place + 1, steps.len()))?;
             }
-            let document = documents(&step.planned(others, &secrets), Some(application));
+            let document = documents(&step.planned(&around.others, &secrets), Some(application));
             // Each step waits for the one before; only the last need not be waited for.
             let is_last = place + 1 == steps.len();
             ending = if is_last && self.waiting.no_wait {

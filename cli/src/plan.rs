@@ -3,7 +3,8 @@
 use crate::{
     Ending,
     application_file::{FileOptions, ValueOptions, no_secrets},
-    applied,
+    applied::{self, Around},
+    explore,
     failure::Failure,
     foresight::{self, Foresight},
     operator::{Operator, OperatorOptions},
@@ -13,6 +14,7 @@ use crate::{
 };
 use clap::Args;
 use deploy::{Choice, Difference, Expansion, How, Key, Planned, SecretTexts, Surroundings, rolling};
+use model_check::explore::Settings;
 use planner::plan::TradeOff;
 use protocol::{Change, Name, Strategy, Wish};
 use serde::Serialize;
@@ -45,6 +47,9 @@ pub(crate) struct Arguments {
     /// Replace components in steps, so that at most so many of a group are out at once
     #[arg(long, value_name = "N")]
     rolling: Option<usize>,
+    /// Check every order of events that this could lead to, as far as that is feasible
+    #[arg(long)]
+    explore: bool,
     /// Where placement is left to the planner: what less disturbance would cost
     #[arg(long)]
     trade_off: bool,
@@ -94,19 +99,19 @@ impl From<&TradeOff> for Row {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let (_, application) = arguments.file.read()?;
-    let (before, others) = match (&arguments.from, arguments.live) {
+    let (before, around) = match (&arguments.from, arguments.live) {
         (Some(path), _) => {
             let values = ValueOptions::default();
             let (_, before) = values.read(path)?;
-            (Some(arguments.placing.expand(&before, &Surroundings::default())?), Vec::new())
+            (Some(arguments.placing.expand(&before, &Surroundings::default())?), Around::default())
         }
         (None, true) => {
-            let (before, others) = applied::one(&Operator::new(&arguments.operator)?, application.name.as_str())?;
-            (before.map(|it| it.found), others)
+            let (before, around) = applied::one(&Operator::new(&arguments.operator)?, application.name.as_str())?;
+            (before.map(|it| it.found), around)
         }
-        (None, false) => (None, Vec::new()),
+        (None, false) => (None, Around::default()),
     };
-    let surroundings = Surroundings { before: before.as_ref(), others: &others };
+    let surroundings = Surroundings { before: before.as_ref(), others: &around.others };
     let after = arguments.placing.expand(&application, &surroundings)?;
     let rows = match arguments.trade_off {
         true => application.trade_offs(&surroundings, TRADE_OFFS_MAX).map_err(Failure::Application)?,
@@ -117,10 +122,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         Some(out_max) => rolling(&before, &after, out_max),
         None => vec![after.clone()],
     };
-    let (mut plan, _) = Plan::new(&before, &ends, &others, arguments.strategy, BTreeMap::new());
+    let (mut plan, steps) = Plan::new(&before, &ends, &around, arguments.strategy, BTreeMap::new());
     plan.trade_offs = rows.iter().map(Row::from).collect();
     screen::show(arguments.operator.json, &plan, || screen::coloured(&plan.told(&before, &after)))?;
-    Ok(if plan.foresight.refused.is_empty() { Ending::Done } else { Ending::Refuted })
+    if !plan.foresight.refused.is_empty() {
+        return Ok(Ending::Refuted);
+    }
+    if arguments.explore {
+        let changes = steps.iter().map(|step| step.planned(&around.others, &no_secrets(&after)).change).collect();
+        let (_, script) = foresight::scripts(&before, &after, &around, changes);
+        let verdict = explore::search_script(&script, Settings::default());
+        if !arguments.operator.json {
+            screen::print(&format!("In every order of events: {verdict}"))?;
+        }
+        // A search that gave up has found nothing wrong.
+        return Ok(if verdict.findings.breach.is_none() { Ending::Done } else { Ending::Refuted });
+    }
+    Ok(Ending::Done)
 }
 
 /// One change on the way from one expansion to another.
@@ -152,7 +170,7 @@ impl Plan {
     pub(crate) fn new(
         before: &Expansion,
         ends: &[Expansion],
-        others: &[Expansion],
+        around: &Around,
         strategy: Option<Strategy>,
         restarts: BTreeMap<Key, Vec<String>>,
     ) -> (Self, Vec<Step>) {
@@ -165,7 +183,7 @@ impl Plan {
                 .map(|key| Wish::RestartComponent { component: key.scoped(&after.application) })
                 .collect();
         }
-        let changes = steps.iter().map(|step| step.planned(others, &no_secrets(after)).change);
+        let changes = steps.iter().map(|step| step.planned(&around.others, &no_secrets(after)).change);
         let changes: Vec<Change> = changes.filter(|it| !it.wishes.is_empty()).collect();
         let plan = Self {
             application: after.application.clone(),
@@ -181,7 +199,7 @@ impl Plan {
             trade_offs: Vec::new(),
             foresight: match changes.is_empty() {
                 true => Foresight::default(),
-                false => foresight::foresee(before, after, others, changes),
+                false => foresight::foresee(before, after, around, changes),
             },
         };
         (plan, steps)

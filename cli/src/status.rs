@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             screen::print_document(&status)?;
         } else {
             let clear = if arguments.watch && io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
-            screen::print(&format!("{clear}{}", shown(&status, &drift(&operator))))?;
+            screen::print(&format!("{clear}{}", shown(&status, &drift(&operator, &status))))?;
         }
         if !arguments.watch {
             return Ok(Ending::Done);
@@ -52,9 +52,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 }
 
 /// What of each application is not there, or is there and was not asked for.
-fn drift(operator: &Operator) -> Vec<String> {
+fn drift(operator: &Operator, status: &Status) -> Vec<String> {
     // Whoever may only look does not see what was applied.
-    let applications = applied::all(operator).unwrap_or_default();
+    let applications = applied::all(operator, status).unwrap_or_default();
     let mut lines = Vec::new();
     for applied in &applications {
         let name = &applied.record.expansion.application;

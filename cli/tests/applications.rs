@@ -86,6 +86,16 @@ async fn the_three_tiers_go_up_change_and_come_down_as_planned() {
     assert_eq!(planned["difference"]["unchanged"]["components"], 4);
     let after = site.status().await.newest_event;
     apply(&site, &path);
+    // Message for message: what was foreseen is what happened. Only what happens at the same time on different machines may
+    // come in another order.
+    let messages = |value: &Value| -> Vec<String> {
+        let mut messages: Vec<String> = serde_json::from_value(value.clone()).unwrap();
+        messages.sort();
+        messages
+    };
+    let seen: Value = serde_json::from_str(&done(&site, &["audit", "manager", "--change", "2", "--json"])).unwrap();
+    assert_eq!(messages(&seen["messages"]), messages(&planned["foresight"]["trace"]));
+    assert!(messages(&seen["messages"]).len() > 20);
     let told = told_since(&site, after).await;
     for (verb, state) in [("stop", "stopped"), ("start", "started")] {
         let moments = planned["foresight"]["moments"].as_array().unwrap();
@@ -222,8 +232,9 @@ async fn an_application_that_others_use_is_replaced_in_safe_order_and_cannot_be_
     let started: BTreeSet<String> = order(&told, "started").into_iter().collect();
     assert_eq!(started, ["own/user[0]", "shared/store[0]"].map(String::from).into());
 
-    done(&site, &["remove", "own", "--yes"]);
-    done(&site, &["remove", "shared", "--yes"]);
+    // With whoever uses it, each before what it uses.
+    let told = done(&site, &["remove", "shared", "--with-users", "--yes"]);
+    assert!(told.find("own: ").unwrap() < told.find("shared: ").unwrap(), "{told}");
     assert!(states(&site).await.is_empty());
     site.audit(&[]);
 }

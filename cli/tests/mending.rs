@@ -162,6 +162,13 @@ async fn nobody_is_shown_a_secret() {
 async fn a_group_is_replaced_a_few_at_a_time() {
     let (site, path) = shop("rolling");
     fs::write(&path, SHOP.replace("greeting: hello", "greeting: welcome")).unwrap();
+    // How long a start takes is known from the first time; nothing has been stopped so far.
+    let planned: Value =
+        serde_json::from_str(&site.done(&["plan", path.to_str().unwrap(), "--live", "--json"])).unwrap();
+    let steps = planned["foresight"]["critical_path"].as_array().unwrap();
+    let mut starts = steps.iter().filter_map(Value::as_str).filter(|it| it.starts_with("start "));
+    assert!(starts.all(|it| !it.ends_with(" 1.00 s")), "{planned}");
+    assert_eq!(planned["foresight"]["known"], false);
     let after = site.status().await.newest_event;
     let told = site.done(&["apply", path.to_str().unwrap(), "--rolling", "1", "--yes"]);
     assert!(told.contains("In 4 steps, one after the other") && told.contains("Step 4 of 4"), "{told}");
@@ -182,6 +189,9 @@ async fn a_group_is_replaced_a_few_at_a_time() {
         let file = file(&site, &format!("shop/web[{index}]"), "web.conf").await;
         assert!(fs::read_to_string(file).unwrap().starts_with("welcome"));
     }
+    let all = components(&site).await;
+    let web = all.iter().find(|it| it.name == "shop/web[0]").unwrap();
+    assert!(web.start_ms.is_some() && web.stop_ms.is_some(), "{web:?}");
     // All of it is remembered: the same again is nothing, and back is one command.
     assert!(site.done(&["apply", path.to_str().unwrap(), "--yes"]).contains("Nothing is different."));
     site.done(&["rollback", "shop", "--rolling", "2", "--yes"]);
