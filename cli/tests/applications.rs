@@ -231,3 +231,25 @@ async fn a_corrected_file_goes_on_from_what_succeeded() {
     assert_eq!(word, None);
     done(&site, &["remove", "a", "--yes"]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compose_file_is_imported_and_really_runs() {
+    let site = Site::open("compose");
+    let compose = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/tests/compose/commands.yml");
+    let path = site.place.join("plain.yaml");
+    done(&site, &["import", "compose", compose.to_str().unwrap(), "--output", path.to_str().unwrap()]);
+    done(&site, &["fmt", "--check", path.to_str().unwrap()]);
+    apply(&site, &path);
+    all_started(&site, 4).await;
+    log(&site, "plain/store[0]", |it| it.contains("store at 7001 with fast")).await;
+    log(&site, "plain/fill[0]", |it| it.contains("filled 127.0.0.1:7001")).await;
+    log(&site, "plain/page[1]", |it| it.contains("page asks tcp://127.0.0.1:7001/x")).await;
+    // What was a variable of the environment is a variable of the application.
+    let told = done(&site, &["apply", path.to_str().unwrap(), "--set", "MODE=slow", "--yes"]);
+    assert!(told.contains("± store[0] is replaced"), "{told}");
+    log(&site, "plain/store[0]", |it| it.contains("store at 7001 with slow")).await;
+    all_started(&site, 4).await;
+    done(&site, &["remove", "plain", "--yes"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}

@@ -24,6 +24,7 @@ mod document;
 mod expand;
 mod expansion;
 mod format;
+mod import;
 mod nearest;
 mod node;
 mod operations;
@@ -42,6 +43,7 @@ pub use difference::{Binding, Difference, How, Unchanged};
 pub use expand::Surroundings;
 pub use expansion::{Component, Definition, Expansion, Import, Key, KeyError, Reference, Secret, Vm};
 pub use format::format;
+pub use import::{ComposeOptions, Imported, Remark, With, import_compose};
 pub use problem::{Problem, Problems};
 pub use schema::schema;
 
