@@ -253,3 +253,49 @@ async fn a_compose_file_is_imported_and_really_runs() {
     site.audit(&[]);
     site.remove_everything().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn spark_works_beside_its_data_and_the_job_comes_last() {
+    let site = Site::open("spark");
+    let path = example("spark-on-hdfs.yaml");
+    let file = path.to_str().unwrap();
+    let planned: Value = serde_json::from_str(&done(&site, &["plan", file, "--json"])).unwrap();
+    let moments = planned["foresight"]["moments"].as_array().unwrap();
+    let starts: Vec<Vec<&str>> = moments
+        .iter()
+        .map(|it| it["start"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect())
+        .collect();
+    assert_eq!(starts.first().unwrap(), &["name-node[0]"]);
+    assert_eq!(starts.last().unwrap(), &["word-count[0]"]);
+
+    apply(&site, &path);
+    // Nobody found that somebody it needs was not up; and the job saw what every worker counted.
+    for (nodes, words) in [(3, 12), (4, 16)] {
+        all_started(&site, 3 + 2 * nodes).await;
+        let counted = format!("{nodes} workers counted {words} words");
+        log(&site, "spark/word-count[0]", |it| it.contains(&counted)).await;
+        let components: Vec<Component> = site.client.get("/v1/components").await.unwrap();
+        let vm = |name: &str| components.iter().find(|it| it.name == name).unwrap().vm.clone();
+        for node in 0..nodes {
+            let (worker, data) = (format!("spark/worker[{node}]"), format!("spark/data-node[{node}]"));
+            assert_eq!(vm(&worker), vm(&data));
+            log(&site, &worker, |it| it.contains(&format!("on a block of {data}"))).await;
+        }
+        for component in &components {
+            let text = log(&site, &component.name, |_| true).await;
+            assert!(!text.contains("is not up"), "{}: {text}", component.name);
+        }
+        site.audit(&[]);
+        if nodes == 3 {
+            // One more node: the job runs once more over all of them, and nobody who is there stops.
+            let after = site.status().await.newest_event;
+            done(&site, &["apply", file, "--set", "nodes=4", "--yes"]);
+            let stopped: BTreeSet<String> = order(&told_since(&site, after).await, "stopped").into_iter().collect();
+            let expected = ["spark/data-node[3]", "spark/worker[3]"];
+            assert_eq!(stopped, expected.map(String::from).into());
+        }
+    }
+    done(&site, &["remove", "spark", "--yes"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}
