@@ -5,10 +5,11 @@
 mod site;
 
 use cloud_manager::document::{Component, EventDocument};
-use serde_json::Value;
+use serde_json::{Value, json};
 use site::{Site, order};
 use std::{
     collections::BTreeSet,
+    io::{Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -296,6 +297,59 @@ async fn spark_works_beside_its_data_and_the_job_comes_last() {
         }
     }
     done(&site, &["remove", "spark", "--yes"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+/// What a page says, as JSON.
+#[track_caller]
+fn page(address: &str) -> Value {
+    let mut connection = std::net::TcpStream::connect(address).unwrap();
+    write!(connection, "GET / HTTP/1.0\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+    serde_json::from_str(body).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_debian_answer_together_and_one_of_them_is_replaced() {
+    let programs =
+        ["/usr/sbin/nginx", "/usr/bin/redis-server", "/usr/bin/psql", "/usr/lib/postgresql", "/usr/bin/python3"];
+    if let Some(missing) = programs.iter().find(|it| !Path::new(it).exists()) {
+        eprintln!("skipped: {missing} is not installed (cargo xtask packages installs it, as root on Debian)");
+        return;
+    }
+    let site = Site::open("servers");
+    let path = example("debian-servers.yaml");
+    let file = path.to_str().unwrap();
+    apply(&site, &path);
+    all_started(&site, 5).await;
+    let told = log(&site, "servers/nginx[0]", |it| it.contains("serves at http://")).await;
+    let address = told.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+
+    // One answer that passed through all four: the header is nginx's, the visit Redis', the row PostgreSQL's.
+    let first = page(&address);
+    assert_eq!((&first["front"], &first["memory"]), (&json!("servers-nginx[0]"), &json!("16777216")));
+    let second = page(&address);
+    assert_eq!((&second["visits"], &second["written"]), (&json!(2), &json!(2)));
+
+    // Another Redis: whoever uses it is stopped in time and told of the new one; what PostgreSQL has stays.
+    let after = site.status().await.newest_event;
+    let told = done(&site, &["apply", file, "--set", "memory=32mb", "--yes"]);
+    assert!(told.contains("± redis[0] is replaced: parameter memory"), "{told}");
+    all_started(&site, 5).await;
+    let stopped = order(&told_since(&site, after).await, "stopped");
+    assert!(!stopped.contains(&"servers/postgres[0]".to_owned()), "{stopped:?}");
+    let third = page(&address);
+    assert_eq!((&third["memory"], &third["visits"], &third["written"]), (&json!("33554432"), &json!(1), &json!(3)));
+    site.audit(&[]);
+
+    done(&site, &["remove", "servers", "--yes"]);
+    for gone in [address.as_str(), third["redis"].as_str().unwrap(), first["redis"].as_str().unwrap()] {
+        assert!(std::net::TcpStream::connect(gone).is_err(), "{gone} still listens");
+    }
     site.audit(&[]);
     site.remove_everything().await;
 }
