@@ -4,6 +4,7 @@ use crate::{
     Ending,
     application_file::{FileOptions, Record, ValueOptions, no_secrets},
     failure::Failure,
+    files,
     foresight::{self, Foresight},
     operator::{Operator, OperatorOptions},
     screen::{self, bold, counted},
@@ -37,6 +38,9 @@ pub(crate) struct Arguments {
     /// How additions and removals meet: down-then-up, up-then-down or together
     #[arg(long, value_name = "HOW")]
     strategy: Option<Strategy>,
+    /// Draw the application before and after, as a picture
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     #[command(flatten)]
     operator: OperatorOptions,
 }
@@ -71,6 +75,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let surroundings = Surroundings { before: before.as_ref(), others: &others };
     let after = application.expand(&surroundings).map_err(Failure::Application)?;
     let before = before.unwrap_or_else(|| Expansion::empty(after.application.clone()));
+    if let Some(path) = &arguments.svg {
+        files::write(path, &deploy::picture(&before, &after))?;
+    }
     let (plan, _) = Plan::new(&before, &after, &others, arguments.strategy);
     screen::show(arguments.operator.json, &plan, || screen::coloured(&plan.told(&before)))?;
     Ok(if plan.foresight.refused.is_empty() { Ending::Done } else { Ending::Refuted })

@@ -28,6 +28,7 @@ mod import;
 mod nearest;
 mod node;
 mod operations;
+mod picture;
 mod placement;
 mod problem;
 mod reading;
@@ -44,6 +45,7 @@ pub use expand::Surroundings;
 pub use expansion::{Component, Definition, Expansion, Import, Key, KeyError, Reference, Secret, Vm};
 pub use format::format;
 pub use import::{ComposeOptions, Imported, Remark, With, import_compose};
+pub use picture::picture;
 pub use problem::{Problem, Problems};
 pub use schema::schema;
 
