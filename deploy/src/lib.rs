@@ -19,6 +19,7 @@ mod application;
 mod change;
 mod component_type;
 mod cycle;
+mod data;
 mod difference;
 mod document;
 mod expand;
@@ -40,6 +41,7 @@ mod yaml;
 
 pub use application::Application;
 pub use change::{Planned, SecretTexts};
+pub use data::Data;
 pub use difference::{Binding, Difference, How, Unchanged};
 pub use expand::Surroundings;
 pub use expansion::{Component, Definition, Expansion, Import, Key, KeyError, Reference, Secret, Vm};
