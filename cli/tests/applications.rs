@@ -255,6 +255,39 @@ async fn a_compose_file_is_imported_and_really_runs() {
     site.remove_everything().await;
 }
 
+/// A stand-in for docker that writes down what it is asked and runs nothing: a container sleeps, and a job is done at once.
+const DOCKER: &str = "#!/bin/sh\nfolder=$(dirname \"$0\")\necho \"$@\" >> \"$folder/asked\"\ncase \"$*\" in\n  run*job*) exit 0 ;;\n  run*) exec sleep 100000 ;;\nesac\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn imported_containers_are_run_checked_stopped_and_taken_away() {
+    use std::os::unix::fs::PermissionsExt;
+    let site = Site::open("containers");
+    let compose = "name: boxes\nservices:\n  db: { image: \"db:1\", environment: { MODE: x }, volumes: [\"data:/data\"], healthcheck: { test: [CMD, ready] } }\n  fill: { image: job, command: fill db:5, depends_on: [db] }\n  page: { image: page, depends_on: { fill: { condition: service_completed_successfully } } }\n";
+    std::fs::write(site.place.join("compose.yml"), compose).unwrap();
+    let docker = site.place.join("docker");
+    std::fs::write(&docker, DOCKER).unwrap();
+    std::fs::set_permissions(&docker, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let imported = done(&site, &["import", "compose", site.place.join("compose.yml").to_str().unwrap()]);
+    let path = site.place.join("boxes.yaml");
+    let docker = docker.to_str().unwrap();
+    let text = imported.replace("[docker,", &format!("[{docker},")).replace("- docker\n", &format!("- {docker}\n"));
+    std::fs::write(&path, text.replace("\"docker rm", &format!("\"{docker} rm"))).unwrap();
+    apply(&site, &path);
+    all_started(&site, 3).await;
+    done(&site, &["remove", "boxes", "--yes"]);
+    let asked = std::fs::read_to_string(site.place.join("asked")).unwrap();
+    let asked: Vec<&str> = asked.lines().collect();
+    let place = |line: &str| asked.iter().position(|it| *it == line).unwrap_or_else(|| panic!("{line}: {asked:#?}"));
+    let run = place("run --rm --name=boxes-db-0 --network=host --env=MODE --volume=boxes_data:/data db:1");
+    let filled = place("run --rm --name=boxes-fill-0 --network=host job fill 127.0.0.1:5");
+    let ready = place("exec boxes-db-0 ready");
+    let page = place("run --rm --name=boxes-page-0 --network=host page");
+    assert!(run < ready && ready < filled && filled < page, "{asked:#?}");
+    assert!(place("stop --time=10 boxes-db-0") < place("rm --force --volumes boxes-db-0"));
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn spark_works_beside_its_data_and_the_job_comes_last() {
     let site = Site::open("spark");

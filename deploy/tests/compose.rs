@@ -193,7 +193,7 @@ proptest! {
     fn garbage_is_told_and_never_breaks_anything(pieces in prop::collection::vec(0..PIECES.len(), 0..60), text in ".{0,60}", docker: bool) {
         let near: String = pieces.iter().map(|it| PIECES[*it]).collect();
         let with = if docker { With::Docker } else { With::Process };
-        for text in [near.clone(), text.clone(), format!("services:\n  a:\n    image: x\n    command: {text:?}\n    environment: [{near:?}, {text:?}]\n    healthcheck: {{ test: {near:?} }}\n")] {
+        for text in [near.clone(), text.clone(), format!("services:\n  a:\n    image: x\n    command: {text:?}\n    environment: [{near:?}, {text:?}]\n    healthcheck: {{ test: {near:?} }}\n    volumes: [{near:?}, {text:?}]\n    working_dir: {text:?}\n    user: {near:?}\n")] {
             if let Ok(imported) = from(&text, with) {
                 prop_assert_eq!(&deploy::format("app.yaml", &imported.text).unwrap(), &imported.text);
                 let problems = expanded(&imported.text, &[]).err().map(|it| it.to_string()).unwrap_or_default();

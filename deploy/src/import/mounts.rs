@@ -16,7 +16,7 @@ pub(super) struct Volume {
     /// Whether the source is the name of a volume, which belongs to the application.
     pub(super) named: bool,
     pub(super) target: Phrase,
-    pub(super) options: Option<String>,
+    pub(super) options: Option<Phrase>,
 }
 
 /// A config or secret of a service.
@@ -84,7 +84,7 @@ pub(super) fn volumes(service: &str, node: &Node, with: With, desk: &mut Desk) -
             relative,
             named,
             target: desk.phrase(&target, item.span, Some(service)),
-            options,
+            options: options.map(|it| desk.phrase(&it, item.span, Some(service))),
         });
     }
     read

@@ -70,7 +70,8 @@ impl Draft<'_> {
                 (_, true) => format!("{}_{}", self.writer.application, self.plain(source)),
                 _ => self.plain(source),
             });
-            let parts = source.into_iter().chain([target]).chain(volume.options.clone());
+            let options = volume.options.as_ref().map(|it| self.plain(it));
+            let parts = source.into_iter().chain([target]).chain(options);
             words.push(format!("--volume={}", parts.collect::<Vec<_>>().join(":")));
         }
         for (what, mounts) in [("config", &service.configs), ("secret", &service.secrets)] {
