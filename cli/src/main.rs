@@ -23,6 +23,7 @@ mod faults;
 mod files;
 mod foresight;
 mod history;
+mod import;
 mod language;
 mod making;
 mod manager;
@@ -75,6 +76,7 @@ enum Command {
     Remove(apply::RemoveArguments),
     Fmt(language::FmtArguments),
     Schema(language::SchemaArguments),
+    Import(import::Arguments),
     Status(status::Arguments),
     Vm(vm::Arguments),
     Component(component::Arguments),
@@ -119,6 +121,7 @@ fn main() -> ExitCode {
         Command::Remove(arguments) => apply::remove(&arguments),
         Command::Fmt(arguments) => language::format(&arguments),
         Command::Schema(arguments) => language::schema(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Vm(arguments) => vm::run(&arguments),
         Command::Component(arguments) => component::run(&arguments),

@@ -6,6 +6,7 @@ use crate::{
     applied::{self, Around},
     explore,
     failure::Failure,
+    files,
     foresight::{self, Foresight},
     operator::{Operator, OperatorOptions},
     placing::{self, PlacingOptions},
@@ -44,6 +45,9 @@ pub(crate) struct Arguments {
     /// How additions and removals meet: down-then-up, up-then-down or together
     #[arg(long, value_name = "HOW")]
     strategy: Option<Strategy>,
+    /// Draw the application before and after, as a picture
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Replace components in steps, so that at most so many of a group are out at once
     #[arg(long, value_name = "N")]
     rolling: Option<usize>,
@@ -118,6 +122,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         false => Vec::new(),
     };
     let before = before.unwrap_or_else(|| Expansion::empty(after.application.clone()));
+    if let Some(path) = &arguments.svg {
+        files::write(path, &deploy::picture(&before, &after))?;
+    }
     let ends = match arguments.rolling {
         Some(out_max) => rolling(&before, &after, out_max),
         None => vec![after.clone()],

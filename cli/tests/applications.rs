@@ -5,10 +5,11 @@
 mod site;
 
 use cloud_manager::document::{Component, EventDocument};
-use serde_json::Value;
+use serde_json::{Value, json};
 use site::{Site, order};
 use std::{
     collections::BTreeSet,
+    io::{Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -264,4 +265,158 @@ async fn a_corrected_file_goes_on_from_what_succeeded() {
     let word = kept["record"]["expansion"]["definitions"]["top"]["recipe"]["parameters"].get("word");
     assert_eq!(word, None);
     done(&site, &["remove", "a", "--yes"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compose_file_is_imported_and_really_runs() {
+    let site = Site::open("compose");
+    let compose = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/tests/compose/commands.yml");
+    let path = site.place.join("plain.yaml");
+    done(&site, &["import", "compose", compose.to_str().unwrap(), "--output", path.to_str().unwrap()]);
+    done(&site, &["fmt", "--check", path.to_str().unwrap()]);
+    apply(&site, &path);
+    all_started(&site, 4).await;
+    log(&site, "plain/store[0]", |it| it.contains("store at 7001 with fast")).await;
+    log(&site, "plain/fill[0]", |it| it.contains("filled 127.0.0.1:7001")).await;
+    log(&site, "plain/page[1]", |it| it.contains("page asks tcp://127.0.0.1:7001/x")).await;
+    // What was a variable of the environment is a variable of the application.
+    let told = done(&site, &["apply", path.to_str().unwrap(), "--set", "MODE=slow", "--yes"]);
+    assert!(told.contains("± store[0] is replaced"), "{told}");
+    log(&site, "plain/store[0]", |it| it.contains("store at 7001 with slow")).await;
+    all_started(&site, 4).await;
+    done(&site, &["remove", "plain", "--yes"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+/// A stand-in for docker that writes down what it is asked and runs nothing: a container sleeps, and a job is done at once.
+const DOCKER: &str = "#!/bin/sh\nfolder=$(dirname \"$0\")\necho \"$@\" >> \"$folder/asked\"\ncase \"$*\" in\n  run*job*) exit 0 ;;\n  run*) exec sleep 100000 ;;\nesac\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn imported_containers_are_run_checked_stopped_and_taken_away() {
+    use std::os::unix::fs::PermissionsExt;
+    let site = Site::open("containers");
+    let compose = "name: boxes\nservices:\n  db: { image: \"db:1\", environment: { MODE: x }, volumes: [\"data:/data\"], healthcheck: { test: [CMD, ready] } }\n  fill: { image: job, command: fill db:5, depends_on: [db] }\n  page: { image: page, depends_on: { fill: { condition: service_completed_successfully } } }\n";
+    std::fs::write(site.place.join("compose.yml"), compose).unwrap();
+    let docker = site.place.join("docker");
+    std::fs::write(&docker, DOCKER).unwrap();
+    std::fs::set_permissions(&docker, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let imported = done(&site, &["import", "compose", site.place.join("compose.yml").to_str().unwrap()]);
+    let path = site.place.join("boxes.yaml");
+    let docker = docker.to_str().unwrap();
+    let text = imported.replace("[docker,", &format!("[{docker},")).replace("- docker\n", &format!("- {docker}\n"));
+    std::fs::write(&path, text.replace("\"docker rm", &format!("\"{docker} rm"))).unwrap();
+    apply(&site, &path);
+    all_started(&site, 3).await;
+    done(&site, &["remove", "boxes", "--yes"]);
+    let asked = std::fs::read_to_string(site.place.join("asked")).unwrap();
+    let asked: Vec<&str> = asked.lines().collect();
+    let place = |line: &str| asked.iter().position(|it| *it == line).unwrap_or_else(|| panic!("{line}: {asked:#?}"));
+    let run = place("run --rm --name=boxes-db-0 --network=host --env=MODE --volume=boxes_data:/data db:1");
+    let filled = place("run --rm --name=boxes-fill-0 --network=host job fill 127.0.0.1:5");
+    let ready = place("exec boxes-db-0 ready");
+    let page = place("run --rm --name=boxes-page-0 --network=host page");
+    assert!(run < ready && ready < filled && filled < page, "{asked:#?}");
+    assert!(place("stop --time=10 boxes-db-0") < place("rm --force --volumes boxes-db-0"));
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn spark_works_beside_its_data_and_the_job_comes_last() {
+    let site = Site::open("spark");
+    let path = example("spark-on-hdfs.yaml");
+    let file = path.to_str().unwrap();
+    let planned: Value = serde_json::from_str(&done(&site, &["plan", file, "--json"])).unwrap();
+    let moments = planned["foresight"]["moments"].as_array().unwrap();
+    let starts: Vec<Vec<&str>> = moments
+        .iter()
+        .map(|it| it["start"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect())
+        .collect();
+    assert_eq!(starts.first().unwrap(), &["name-node[0]"]);
+    assert_eq!(starts.last().unwrap(), &["word-count[0]"]);
+
+    apply(&site, &path);
+    // Nobody found that somebody it needs was not up; and the job saw what every worker counted.
+    for (nodes, words) in [(3, 12), (4, 16)] {
+        all_started(&site, 3 + 2 * nodes).await;
+        let counted = format!("{nodes} workers counted {words} words");
+        log(&site, "spark/word-count[0]", |it| it.contains(&counted)).await;
+        let components: Vec<Component> = site.client.get("/v1/components").await.unwrap();
+        let vm = |name: &str| components.iter().find(|it| it.name == name).unwrap().vm.clone();
+        for node in 0..nodes {
+            let (worker, data) = (format!("spark/worker[{node}]"), format!("spark/data-node[{node}]"));
+            assert_eq!(vm(&worker), vm(&data));
+            log(&site, &worker, |it| it.contains(&format!("on a block of {data}"))).await;
+        }
+        for component in &components {
+            let text = log(&site, &component.name, |_| true).await;
+            assert!(!text.contains("is not up"), "{}: {text}", component.name);
+        }
+        site.audit(&[]);
+        if nodes == 3 {
+            // One more node: the job runs once more over all of them, and nobody who is there stops.
+            let after = site.status().await.newest_event;
+            done(&site, &["apply", file, "--set", "nodes=4", "--yes"]);
+            let stopped: BTreeSet<String> = order(&told_since(&site, after).await, "stopped").into_iter().collect();
+            let expected = ["spark/data-node[3]", "spark/worker[3]"];
+            assert_eq!(stopped, expected.map(String::from).into());
+        }
+    }
+    done(&site, &["remove", "spark", "--yes"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+/// What a page says, as JSON.
+#[track_caller]
+fn page(address: &str) -> Value {
+    let mut connection = std::net::TcpStream::connect(address).unwrap();
+    write!(connection, "GET / HTTP/1.0\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+    serde_json::from_str(body).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_debian_answer_together_and_one_of_them_is_replaced() {
+    let programs =
+        ["/usr/sbin/nginx", "/usr/bin/redis-server", "/usr/bin/psql", "/usr/lib/postgresql", "/usr/bin/python3"];
+    if let Some(missing) = programs.iter().find(|it| !Path::new(it).exists()) {
+        eprintln!("skipped: {missing} is not installed (cargo xtask packages installs it, as root on Debian)");
+        return;
+    }
+    let site = Site::open("servers");
+    let path = example("debian-servers.yaml");
+    let file = path.to_str().unwrap();
+    apply(&site, &path);
+    all_started(&site, 5).await;
+    let told = log(&site, "servers/nginx[0]", |it| it.contains("serves at http://")).await;
+    let address = told.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+
+    // One answer that passed through all four: the header is nginx's, the visit Redis', the row PostgreSQL's.
+    let first = page(&address);
+    assert_eq!((&first["front"], &first["memory"]), (&json!("servers-nginx[0]"), &json!("16777216")));
+    let second = page(&address);
+    assert_eq!((&second["visits"], &second["written"]), (&json!(2), &json!(2)));
+
+    // Another Redis: whoever uses it is stopped in time and told of the new one; what PostgreSQL has stays.
+    let after = site.status().await.newest_event;
+    let told = done(&site, &["apply", file, "--set", "memory=32mb", "--yes"]);
+    assert!(told.contains("± redis[0] is replaced: parameter memory"), "{told}");
+    all_started(&site, 5).await;
+    let stopped = order(&told_since(&site, after).await, "stopped");
+    assert!(!stopped.contains(&"servers/postgres[0]".to_owned()), "{stopped:?}");
+    let third = page(&address);
+    assert_eq!((&third["memory"], &third["visits"], &third["written"]), (&json!("33554432"), &json!(1), &json!(3)));
+    site.audit(&[]);
+
+    done(&site, &["remove", "servers", "--yes"]);
+    for gone in [address.as_str(), third["redis"].as_str().unwrap(), first["redis"].as_str().unwrap()] {
+        assert!(std::net::TcpStream::connect(gone).is_err(), "{gone} still listens");
+    }
+    site.audit(&[]);
+    site.remove_everything().await;
 }

@@ -20,16 +20,19 @@ mod change;
 mod component_group;
 mod component_type;
 mod cycle;
+mod data;
 mod difference;
 mod document;
 mod expand;
 mod expansion;
 mod format;
 mod found;
+mod import;
 mod nearest;
 mod node;
 mod operations;
 mod optimum;
+mod picture;
 mod placement;
 mod problem;
 mod reading;
@@ -42,6 +45,7 @@ mod yaml;
 
 pub use application::{Application, LoadError};
 pub use change::{Planned, SecretTexts};
+pub use data::Data;
 pub use difference::{Binding, Difference, How, Unchanged};
 pub use expand::Surroundings;
 pub use expansion::{
@@ -49,6 +53,8 @@ pub use expansion::{
 };
 pub use format::format;
 pub use found::Found;
+pub use import::{ComposeOptions, Imported, Remark, With, import_compose};
+pub use picture::picture;
 pub use problem::{Problem, Problems};
 pub use rolling::rolling;
 pub use schema::schema;
