@@ -383,7 +383,7 @@ fn page(address: &str) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_of_debian_answer_together_and_one_of_them_is_replaced() {
     let programs =
-        ["/usr/sbin/nginx", "/usr/bin/redis-server", "/usr/bin/psql", "/usr/lib/postgresql", "/usr/bin/python3"];
+        ["/usr/sbin/nginx", "/usr/bin/redis-server", "/usr/bin/psql", "/usr/bin/pg_createcluster", "/usr/bin/python3"];
     if let Some(missing) = programs.iter().find(|it| !Path::new(it).exists()) {
         eprintln!("skipped: {missing} is not installed (cargo xtask packages installs it, as root on Debian)");
         return;

@@ -12,7 +12,8 @@ use std::{
 const PACKAGES: &[(&str, &str)] = &[
     ("nginx", "/usr/sbin/nginx"),
     ("redis-server", "/usr/bin/redis-server"),
-    ("postgresql", "/usr/bin/psql"),
+    // The client alone brings psql, but not this.
+    ("postgresql", "/usr/bin/pg_createcluster"),
     ("python3", "/usr/bin/python3"),
 ];
 /// Asked by Debian before a service is started; 101 means no.

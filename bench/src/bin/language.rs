@@ -2,14 +2,22 @@
 //! thousand.
 //!
 //! ```text
-//! cargo run --release -p bench --bin language
+//! cargo run --release -p bench --bin language [-- --svg FILE]
 //! ```
 //!
 //! Each case runs in a process of its own, so that its peak of memory is its own. Measured are: reading and checking the
 //! file; expanding it (counting out, placing, wiring, checking); the difference to the same with one instance more in each
-//! tier, and what that asks of the manager.
+//! tier; what a first deployment asks of the manager; and, where there are not too many bindings, the simulator's
+//! prediction of that deployment, as `holdfast plan` makes it. With `--svg`, the curves are drawn.
 
+use bench::curves::{Curve, Curves};
 use deploy::{Application, Difference, Expansion, Inputs, Surroundings};
+use model_check::{
+    inspector::Pace,
+    simulate::{self, Settings, Timing},
+    surroundings::Line,
+};
+use protocol::manager::Request;
 use std::{
     collections::BTreeMap,
     env,
@@ -17,35 +25,140 @@ use std::{
     fmt::Write,
     fs,
     process::Command,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-const ONE_TO_ONE: [u32; 5] = [1, 10, 100, 1_000, 10_000];
-const ALL_TO_ALL: [u32; 4] = [1, 10, 100, 1_000];
+const ONE_TO_ONE: [u32; 9] = [1, 2, 5, 10, 20, 50, 100, 1_000, 10_000];
+const ALL_TO_ALL: [u32; 9] = [1, 2, 5, 10, 20, 50, 100, 300, 1_000];
+/// Beyond that many, nobody waits for a prediction.
+const PREDICTED_MAX: f64 = 200_000.0;
+/// How often each case is measured.
+const TURNS: usize = 5;
+/// What one process tells the other: a number for each of these.
+const FIELDS: [&str; 8] = ["components", "bindings", "wishes", "read", "expand", "difference", "plan", "peak"];
+
+/// One case: the tiers, how they are wired, how many of each, and what was measured.
+struct Case {
+    tiers: u32,
+    way: &'static str,
+    instances: u32,
+    measured: BTreeMap<&'static str, f64>,
+    /// Time, orders and memory of the prediction.
+    predicted: Option<[f64; 3]>,
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    if let [tiers, way, instances] = arguments.as_slice() {
-        println!("{}", measure(tiers.parse()?, way, instances.parse()?)?);
-        return Ok(());
-    }
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let drawing = match words.as_slice() {
+        ["measure", tiers, way, instances] => {
+            println!("{}", measure(tiers.parse()?, way, instances.parse()?)?);
+            return Ok(());
+        }
+        ["predict", tiers, way, instances] => {
+            println!("{}", predict(tiers.parse()?, way, instances.parse()?)?);
+            return Ok(());
+        }
+        ["--svg", path] => Some(*path),
+        [] => None,
+        _ => return Err("usage: language [--svg FILE]".into()),
+    };
     println!(
-        "| tiers | wiring | instances | components | bindings | read | expand | grow by one, difference | wishes | peak memory |"
+        "| tiers | wiring | instances | components | bindings | wishes | orders | read | expand | grow by one | plan | peak memory | predict | peak memory |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+    let mut cases = Vec::new();
     for (way, sizes) in [("index", &ONE_TO_ONE[..]), ("all", &ALL_TO_ALL[..])] {
         for tiers in [2, 3] {
             for instances in sizes {
-                let case = [tiers.to_string(), way.to_owned(), instances.to_string()];
-                let output = Command::new(env::current_exe()?).args(&case).output()?;
-                if !output.status.success() {
-                    return Err(format!("{case:?}: {}", String::from_utf8_lossy(&output.stderr)).into());
-                }
-                print!("{}", String::from_utf8_lossy(&output.stdout));
+                let case = Case::run(tiers, way, *instances)?;
+                println!("{}", case.row());
+                cases.push(case);
             }
         }
     }
+    if let Some(path) = drawing {
+        fs::write(path, curves(&cases).to_svg())?;
+    }
     Ok(())
+}
+
+impl Case {
+    fn run(tiers: u32, way: &'static str, instances: u32) -> Result<Self, Box<dyn Error>> {
+        let numbers = |what: &str| -> Result<Vec<f64>, Box<dyn Error>> {
+            let case = [what.to_owned(), tiers.to_string(), way.to_owned(), instances.to_string()];
+            let output = Command::new(env::current_exe()?).args(&case).output()?;
+            if !output.status.success() {
+                return Err(format!("{case:?}: {}", String::from_utf8_lossy(&output.stderr)).into());
+            }
+            let text = String::from_utf8(output.stdout)?;
+            Ok(text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?)
+        };
+        // The least of several: whoever else is busy on this machine can only add to it.
+        let least = |what: &str, turns: usize| -> Result<Vec<f64>, Box<dyn Error>> {
+            let mut best = numbers(what)?;
+            for _ in 1..turns {
+                best.iter_mut().zip(numbers(what)?).for_each(|(best, it)| *best = best.min(it));
+            }
+            Ok(best)
+        };
+        let measured: BTreeMap<&str, f64> = FIELDS.into_iter().zip(least("measure", TURNS)?).collect();
+        let predicted = match measured["bindings"] {
+            bindings if bindings > PREDICTED_MAX => None,
+            bindings if bindings > PREDICTED_MAX / 10.0 => least("predict", 1)?.try_into().ok(),
+            _ => least("predict", TURNS)?.try_into().ok(),
+        };
+        Ok(Self { tiers, way, instances, measured, predicted })
+    }
+
+    fn wiring(&self) -> &'static str {
+        if self.way == "index" { "one to one" } else { "all to all" }
+    }
+
+    fn row(&self) -> String {
+        let Self { tiers, instances, measured, predicted, .. } = self;
+        let count = |name: &str| measured[name].to_string();
+        let time = |name: &str| shown(measured[name]);
+        let none = || "–".to_owned();
+        let (orders, predict, memory) = predicted.map_or_else(
+            || (none(), none(), none()),
+            |[time, orders, peak]| (orders.to_string(), shown(time), format!("{peak:.0} MB")),
+        );
+        format!(
+            "| {tiers} | {} | {instances} | {} | {} | {} | {orders} | {} | {} | {} | {} | {:.0} MB | {predict} | {memory} |",
+            self.wiring(),
+            count("components"),
+            count("bindings"),
+            count("wishes"),
+            time("read"),
+            time("expand"),
+            time("difference"),
+            time("plan"),
+            measured["peak"],
+        )
+    }
+}
+
+/// How much there is, and how long it takes to know what would be done.
+fn curves(cases: &[Case]) -> Curves {
+    let mut curves =
+        Curves::new("instances of each tier", ["components and bindings", "milliseconds to plan (dashed: to predict)"]);
+    for (way, tiers) in [("index", 2), ("index", 3), ("all", 2), ("all", 3)] {
+        let own: Vec<&Case> = cases.iter().filter(|it| it.way == way && it.tiers == tiers).collect();
+        let Some(name) = own.first().map(|it| format!("{tiers} tiers, {}", it.wiring())) else { continue };
+        let whole = |it: &Case| ["read", "expand", "difference", "plan"].iter().map(|name| it.measured[name]).sum();
+        let points = |y: &dyn Fn(&Case) -> Option<f64>| -> Vec<(f64, f64)> {
+            own.iter().filter_map(|it| Some((f64::from(it.instances), y(it)?))).collect()
+        };
+        let size = points(&|it| Some(it.measured["components"] + it.measured["bindings"]));
+        let time = points(&|it| Some(whole(it)));
+        let predicted = points(&|it| it.predicted.map(|[time, ..]| time));
+        curves.add(0, Curve { name: name.clone(), points: size, dashed: false });
+        curves.add(1, Curve { name: name.clone(), points: time, dashed: false });
+        curves.add(1, Curve { name, points: predicted, dashed: true });
+    }
+    curves
 }
 
 fn measure(tiers: u32, way: &str, instances: u32) -> Result<String, Box<dyn Error>> {
@@ -68,16 +181,34 @@ fn measure(tiers: u32, way: &str, instances: u32) -> Result<String, Box<dyn Erro
     let all = Difference::between(&empty, &before);
     let planned = all.planned(&empty, &before, &[], all.usual_strategy(&before), &BTreeMap::new());
     let planned_in = begun.elapsed();
-    let wiring = if way == "index" { "one to one" } else { "all to all" };
     let (components, bindings, wishes) = (before.components.len(), before.bindings(), planned.change.wishes.len());
-    Ok(format!(
-        "| {tiers} | {wiring} | {instances} | {components} | {bindings} | {} | {} | {} | {wishes} in {} | {} MB |",
-        shown(read_in),
-        shown(expanded_in),
-        shown(compared_in),
-        shown(planned_in),
-        peak_kb()? / 1_024,
-    ))
+    let [read_in, expanded_in, compared_in, planned_in] =
+        [read_in, expanded_in, compared_in, planned_in].map(milliseconds);
+    Ok(format!("{components} {bindings} {wishes} {read_in} {expanded_in} {compared_in} {planned_in} {}", peak_mb()?))
+}
+
+/// A first deployment in the simulator, every start a second, messages at once.
+fn predict(tiers: u32, way: &str, instances: u32) -> Result<String, Box<dyn Error>> {
+    let after = read(&file(tiers, way, instances))?.expand(&Surroundings::default())?;
+    let empty = Expansion::empty(after.application.clone());
+    let all = Difference::between(&empty, &after);
+    let change = all.planned(&empty, &after, &[], all.usual_strategy(), &BTreeMap::new()).change;
+    let begun = Instant::now();
+    let script: Arc<[Line]> = [Line { request: Request::Make(change), patient: true }].into();
+    let mut timing = Timing::uniform(Duration::ZERO);
+    timing.operations = BTreeMap::from([(protocol::Operation::Start, simulate::always(Duration::from_secs(1)))]);
+    let pace = Pace::Named { whole_every: u64::MAX };
+    let settings = Settings { timing, pace, record: true, ..Settings::seeded(0) };
+    let (report, _) = simulate::simulate(&script, &settings);
+    let took = milliseconds(begun.elapsed());
+    if report.violation.is_some() || report.changes.iter().any(|it| it.done.is_none()) {
+        return Err("the prediction did not come to its end".into());
+    }
+    Ok(format!("{took} {} {}", report.messages.orders, peak_mb()?))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
 }
 
 fn read(text: &str) -> Result<Application, Box<dyn Error>> {
@@ -104,14 +235,19 @@ fn file(tiers: u32, way: &str, instances: u32) -> String {
     text + &vms + &components
 }
 
-fn shown(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1_000.0)
+/// Milliseconds with as many digits as mean something.
+fn shown(milliseconds: f64) -> String {
+    match milliseconds {
+        it if it < 10.0 => format!("{it:.1} ms"),
+        it if it < 10_000.0 => format!("{it:.0} ms"),
+        it => format!("{:.0} s", it / 1_000.0),
+    }
 }
 
 /// The most memory that this process has had.
-fn peak_kb() -> Result<u64, Box<dyn Error>> {
+fn peak_mb() -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line =
         status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("the system does not say how much memory")?;
-    Ok(line.trim().trim_end_matches(" kB").parse()?)
+    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1_024)
 }

@@ -246,18 +246,18 @@ impl Drop for Site {
     }
 }
 
-/// The processes whose command line or environment speaks of a place.
+/// The processes whose command line, environment or directory speaks of a place. Some servers overwrite the first two.
 pub(crate) fn processes_of(place: &Path, besides: Option<u32>) -> Vec<u32> {
     use std::os::unix::ffi::OsStrExt;
     let place = place.as_os_str().as_bytes();
     let own = std::process::id();
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let within = |text: &[u8]| text.windows(place.len()).any(|part| part == place);
     let speaks = |pid: &u32| {
-        ["cmdline", "environ"].iter().any(|file| {
-            let text = std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-            text.windows(place.len()).any(|part| part == place)
-        })
+        let files = ["cmdline", "environ"].map(|file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default());
+        let directory = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+        files.iter().any(|text| within(text)) || within(directory.as_os_str().as_bytes())
     };
     pids.filter(|pid| *pid != own && Some(*pid) != besides).filter(speaks).collect()
 }
