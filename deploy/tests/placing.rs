@@ -179,8 +179,17 @@ fn what_makes_no_sense_is_told_with_its_place() {
         assert!(told.contains(sight), "{sight} is not in\n{told}");
     }
     let impossible = OPEN.replace("capacity: 2", "capacity: 9").replace("most: 5, cost: 15", "most: 0, cost: 15");
-    let told = mistakes(&impossible);
-    assert!(told.contains("there is no placement") && told.contains("database"), "{told}");
+    assert_eq!(
+        mistakes(&impossible),
+        "10:3 there is no placement; a smallest set of demands that cannot hold together: there is 1 database; there are 0 \
+         large with cpu 4 (no node has room for one database, which uses cpu 3)"
+    );
+    let crowded = OPEN.replace("capacity: 2", "capacity: 99").replace("count: 3", "count: 40");
+    assert_eq!(
+        mistakes(&crowded),
+        "10:3 there is no placement; a smallest set of demands that cannot hold together: there are 40 web-server; there \
+         are 5 large with cpu 4; there are 5 small with cpu 2 (40 web-server need 40 cpu, all nodes together have 30)"
+    );
     let both = mistakes(&OPEN.replace("most: 5, cost: 10", "most: 5, count: 2, cost: 10"));
     assert!(both.contains("either `count`, exactly so many, or `most`"), "{both}");
     let nowhere = mistakes("holdfast: 1\napplication: a\ntypes: { T: {} }\ncomponents: { c: { type: T } }\n");

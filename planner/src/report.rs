@@ -61,7 +61,9 @@ impl Report {
             object.insert("gap".to_owned(), number(gap));
         }
         if plan.status == Status::Infeasible {
-            object.insert("contradiction".to_owned(), json!(plan.contradiction));
+            object.insert("contradiction".to_owned(), json!(plan.contradiction.demands));
+            object.insert("because".to_owned(), json!(plan.contradiction.because));
+            object.insert("smallest".to_owned(), json!(plan.contradiction.smallest));
         }
         object.insert("seconds".to_owned(), json!(seconds));
         Value::Object(object)
@@ -137,12 +139,7 @@ impl fmt::Display for Report {
             Status::Optimal => writeln!(f, "optimal: proven, nothing is better")?,
             Status::Feasible => writeln!(f, "feasible: the search was stopped, a better answer may exist")?,
             Status::Unknown => writeln!(f, "unknown: the search was stopped before it found an answer")?,
-            Status::Infeasible => {
-                writeln!(f, "infeasible: these cannot hold together")?;
-                for sentence in &plan.contradiction {
-                    writeln!(f, "  - {sentence}")?;
-                }
-            }
+            Status::Infeasible => write!(f, "infeasible: {}", plan.contradiction)?,
         }
         if !plan.has_target() {
             return Ok(());
