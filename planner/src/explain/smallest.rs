@@ -17,10 +17,10 @@ use crate::solve::watch::{Progress, Watch};
 use crate::solve::{Answer, solve};
 
 /// How often it is asked whether some causes contradict each other, beyond what dropping them one by one takes.
-const QUESTIONS_MAX: u32 = 1_000;
+const QUESTIONS_MAX: u32 = 500;
 
 /// How many parts of a search such a question may look at, all of them together.
-const STEPS_MAX: u64 = 20_000;
+const STEPS_MAX: u64 = 2_000;
 
 /// Causes by their position.
 type Causes = BTreeSet<usize>;
