@@ -4,15 +4,18 @@
     python3 bench/planner_rivals.py DIRECTORY [--limit SECONDS] [--ours PROGRAM] [NAME ...]
 
 Two models: the published one (an integer for each node and type) and the one the planner uses (an integer for each
-multiset of components that fits on a node of a class). Two solvers, both from the PyPI package `ortools`: CP-SAT and
-SCIP. Only conjunctions of counts and "alone on its node" are translated; that covers the problems measured here.
+multiset of components that fits on a node of a class). Three solvers: CP-SAT and SCIP from the PyPI package `ortools`,
+and Gecode by way of MiniZinc, if the program `minizinc` is there. Only conjunctions of counts and "alone on its node" are
+translated; that covers the problems measured here.
 """
 
 import argparse
 import json
 import pathlib
 import re
+import shutil
 import subprocess
+import tempfile
 import time
 
 from ortools.linear_solver import pywraplp
@@ -101,6 +104,77 @@ class Scip:
         return answer, round(self.model.Objective().Value()) if answer in ("optimal", "feasible") else None
 
 
+class Sum:
+    """A sum of variables as MiniZinc writes it; comparisons make constraints."""
+
+    def __init__(self, factors, constant=0):
+        self.factors, self.constant = factors, constant
+
+    def __add__(self, other):
+        if isinstance(other, int):
+            return Sum(self.factors, self.constant + other)
+        factors = dict(self.factors)
+        for variable, factor in other.factors.items():
+            factors[variable] = factors.get(variable, 0) + factor
+        return Sum(factors, self.constant + other.constant)
+
+    __radd__ = __add__
+
+    def __mul__(self, factor):
+        return Sum({variable: it * factor for variable, it in self.factors.items()}, self.constant * factor)
+
+    __rmul__ = __mul__
+
+    def __rsub__(self, other):
+        return self * -1 + other
+
+    def __str__(self):
+        parts = [f"{factor}*{variable}" for variable, factor in self.factors.items()]
+        return " + ".join(parts + [str(self.constant)])
+
+    def __le__(self, other):
+        return f"{self} <= {other}"
+
+    def __ge__(self, other):
+        return f"{self} >= {other}"
+
+    def __eq__(self, other):
+        return f"{self} = {other}"
+
+
+class Gecode:
+    name = "Gecode"
+
+    def __init__(self):
+        self.lines = []
+        self.variables = 0
+
+    def integer(self, most):
+        self.variables += 1
+        self.lines.append(f"var 0..{most}: x{self.variables};")
+        return Sum({f"x{self.variables}": 1})
+
+    def add(self, constraint):
+        self.lines.append(f"constraint {constraint};")
+
+    def minimise(self, cost, limit):
+        self.lines += [f"var int: cost = {cost};", "solve minimize cost;", r'output ["cost \(cost)\n"];']
+        with tempfile.NamedTemporaryFile("w", suffix=".mzn") as file:
+            file.write("\n".join(self.lines))
+            file.flush()
+            command = ["minizinc", "--solver", "gecode", "-p", "2", "-a", "--time-limit", str(int(limit * 1000)), file.name]
+            try:
+                output = subprocess.run(command, capture_output=True, text=True, timeout=limit + 30).stdout
+            except subprocess.TimeoutExpired as expired:
+                output = (expired.stdout or b"").decode()
+        found = re.findall(r"^cost (\d+)$", output, re.MULTILINE)
+        if "UNSATISFIABLE" in output:
+            return "infeasible", None
+        if not found:
+            return "unknown", None
+        return "optimal" if "==========" in output else "feasible", int(found[-1])
+
+
 def demands(problem, solver, count, most):
     counts, _ = wish(problem)
     for name, operator, number in counts:
@@ -179,6 +253,7 @@ def main():
     parser.add_argument("--limit", type=float, default=30.0)
     parser.add_argument("--ours", help="the compiled program `planner`, measured beside the others")
     arguments = parser.parse_intermixed_args()
+    rivals = (CpSat, Scip, Gecode) if shutil.which("minizinc") else (CpSat, Scip)
     known = pathlib.Path(__file__).parent.parent / "planner" / "tests" / "instances"
     print("| problem | solver | model | status | cost | time |\n|---|---|---|---|---|---|")
     for name in arguments.names:
@@ -190,7 +265,7 @@ def main():
             _, _, status, values, shown, _ = (field.strip() for field in row.split("|"))
             print(f"| {name} | planner | columns | {status} | {values.split(' ')[0]} | {shown} |", flush=True)
         for model, build in (("a variable for each node and type", per_node), ("columns", by_columns)):
-            for make in (CpSat, Scip):
+            for make in rivals:
                 start = time.monotonic()
                 solver = make()
                 cost = build(problem, solver)

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod draft;
 mod shop;
 
 use deploy::{Application, Difference, Expansion, How, Inputs, LoadError, Surroundings};
+use draft::{Contents, Dice, Draft, GROUPS, VMS};
 use protocol::Strategy;
 use shop::{expand, expand_after, problems, read};
 use std::collections::BTreeMap;
@@ -179,8 +181,17 @@ fn what_makes_no_sense_is_told_with_its_place() {
         assert!(told.contains(sight), "{sight} is not in\n{told}");
     }
     let impossible = OPEN.replace("capacity: 2", "capacity: 9").replace("most: 5, cost: 15", "most: 0, cost: 15");
-    let told = mistakes(&impossible);
-    assert!(told.contains("there is no placement") && told.contains("database"), "{told}");
+    assert_eq!(
+        mistakes(&impossible),
+        "10:3 there is no placement; a smallest set of demands that cannot hold together: there is 1 database; there are 0 \
+         large with cpu 4 (no node has room for one database, which uses cpu 3)"
+    );
+    let crowded = OPEN.replace("capacity: 2", "capacity: 99").replace("count: 3", "count: 40");
+    assert_eq!(
+        mistakes(&crowded),
+        "10:3 there is no placement; a smallest set of demands that cannot hold together: there are 40 web-server; there \
+         are 5 large with cpu 4; there are 5 small with cpu 2 (40 web-server need 40 cpu, all nodes together have 30)"
+    );
     let both = mistakes(&OPEN.replace("most: 5, cost: 10", "most: 5, count: 2, cost: 10"));
     assert!(both.contains("either `count`, exactly so many, or `most`"), "{both}");
     let nowhere = mistakes("holdfast: 1\napplication: a\ntypes: { T: {} }\ncomponents: { c: { type: T } }\n");
@@ -249,4 +260,38 @@ fn a_load_needs_somebody_who_says_what_it_takes() {
     assert!(told.contains("did you mean `virus-scanner`?"), "{told}");
     let nothing = mistakes(&OPEN.replace("type: Database }", "type: Database, load: 0 }"));
     assert!(nothing.contains("each takes at least 1"), "{nothing}");
+}
+
+#[test]
+fn random_files_are_placed_as_well_as_by_trying_everything() {
+    let (mut placed, mut impossible) = (0, 0);
+    for seed in 0..400 {
+        let draft = Draft::random(&mut Dice(seed));
+        let text = draft.text();
+        let expanded = read(&text, &Inputs::default()).and_then(|it| it.expand(&Surroundings::default()));
+        let Some(best) = draft.best() else {
+            let told = expanded.map(|it| places(&it)).unwrap_err().to_string();
+            assert!(told.contains("there is no placement"), "seed {seed}:\n{text}{told}");
+            impossible += 1;
+            continue;
+        };
+        let expansion = expanded.unwrap_or_else(|problems| panic!("seed {seed}: {problems}\n{text}"));
+        assert_eq!(usize::try_from(cost(&expansion)).unwrap(), best, "seed {seed}:\n{text}{:?}", places(&expansion));
+        // What was chosen is right by everything the file says, and costs what is said.
+        let mut placement: BTreeMap<(usize, usize), Contents> = BTreeMap::new();
+        for (key, it) in &expansion.components {
+            let group = GROUPS.iter().position(|name| *name == key.group.as_str()).unwrap();
+            let class = VMS.iter().position(|name| *name == it.vm.group.as_str()).unwrap();
+            let place = (class, usize::try_from(it.vm.index).unwrap());
+            placement.entry(place).or_insert_with(|| vec![0; draft.groups.len()])[group] += 1;
+        }
+        for (group, described) in draft.groups.iter().enumerate() {
+            assert_eq!(placement.values().map(|it| it[group]).sum::<usize>(), described.count, "seed {seed}:\n{text}");
+        }
+        let wrong = placement.iter().find(|(place, it)| !draft.places().contains(place) || !draft.allows(**place, it));
+        assert_eq!(wrong, None, "seed {seed}:\n{text}{:?}", places(&expansion));
+        assert_eq!(draft.cost(&placement), best, "seed {seed}:\n{text}{:?}", places(&expansion));
+        placed += 1;
+    }
+    assert!(placed > 150 && impossible > 50, "{placed} {impossible}");
 }

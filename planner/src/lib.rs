@@ -9,7 +9,7 @@
 //! 2. `model` turns the problem into a whole-numbered program over *columns* (what one node can host).
 //! 3. `solve` finds the best placement, goal by goal, and proves it in exact arithmetic.
 //! 4. `wiring` decides who uses whom; [`verify`] checks the whole answer with code of its own.
-//! 5. [`sequence`] orders the steps from today's configuration to the target; `explain` says why there is no target.
+//! 5. [`sequence`] orders the steps from today's configuration to the target; [`explain`] says why there is no target.
 //!
 //! Start reading at [`plan`], the one function that walks this way. [`report`] is what a command line prints.
 //!
@@ -26,7 +26,7 @@
 //! ```
 
 pub mod configuration;
-mod explain;
+pub mod explain;
 pub mod language;
 mod model;
 mod placement;

@@ -1,7 +1,7 @@
 //! The whole way: model, placement, wiring, verification, and the explanation if there is none.
 
 use crate::configuration::Configuration;
-use crate::explain::contradiction;
+use crate::explain::{Contradiction, contradiction};
 use crate::language::{Goal, GoalMeasure};
 use crate::model::{Model, ModelError, Row, Selection};
 use crate::placement::placed;
@@ -50,7 +50,7 @@ pub struct Plan {
     /// A bound for the first goal, when no answer was found in time.
     pub bound: Option<i128>,
     /// Demands that cannot hold together, if there is no answer.
-    pub contradiction: Vec<String>,
+    pub contradiction: Contradiction,
 }
 
 /// Why no plan could be made.
@@ -133,7 +133,7 @@ fn verified(
         binding_values: binding_goal_values(problem, &target),
         bindings_proven,
         bound: None,
-        contradiction: Vec::new(),
+        contradiction: Contradiction::default(),
         objectives,
         target,
     })
@@ -149,7 +149,7 @@ impl Plan {
             binding_values: Vec::new(),
             bindings_proven: false,
             bound: None,
-            contradiction: Vec::new(),
+            contradiction: Contradiction::default(),
         }
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::configuration::Node;
 use crate::plan::{Plan, PlanError, Status, plan};
 use crate::problem::Problem;
+use crate::sequence::{Action, Circle, Sequence};
 use crate::solve::watch::Progress;
 use crate::zephyrus::{ReadError, read};
 
@@ -55,13 +56,20 @@ impl Report {
                 let values = plan.binding_values.iter().map(|value| number(*value)).collect();
                 object.insert("binding_objectives".to_owned(), Value::Array(values));
             }
+            if let Some(Ok(sequence)) = self.sequence() {
+                let steps: Vec<String> = sequence.actions.iter().map(|action| self.step(action)).collect();
+                object.insert("steps".to_owned(), json!(steps));
+                object.insert("strategy".to_owned(), json!(sequence.strategy().to_string()));
+            }
         }
         object.insert("bound".to_owned(), plan.first_bound().map_or(Value::Null, number));
         if let Some(gap) = plan.gap() {
             object.insert("gap".to_owned(), number(gap));
         }
         if plan.status == Status::Infeasible {
-            object.insert("contradiction".to_owned(), json!(plan.contradiction));
+            object.insert("contradiction".to_owned(), json!(plan.contradiction.demands));
+            object.insert("because".to_owned(), json!(plan.contradiction.because));
+            object.insert("smallest".to_owned(), json!(plan.contradiction.smallest));
         }
         object.insert("seconds".to_owned(), json!(seconds));
         Value::Object(object)
@@ -137,12 +145,7 @@ impl fmt::Display for Report {
             Status::Optimal => writeln!(f, "optimal: proven, nothing is better")?,
             Status::Feasible => writeln!(f, "feasible: the search was stopped, a better answer may exist")?,
             Status::Unknown => writeln!(f, "unknown: the search was stopped before it found an answer")?,
-            Status::Infeasible => {
-                writeln!(f, "infeasible: these cannot hold together")?;
-                for sentence in &plan.contradiction {
-                    writeln!(f, "  - {sentence}")?;
-                }
-            }
+            Status::Infeasible => write!(f, "infeasible: {}", plan.contradiction)?,
         }
         if !plan.has_target() {
             return Ok(());
@@ -162,11 +165,43 @@ impl fmt::Display for Report {
         for binding in &plan.target.bindings {
             writeln!(f, "  {} {} → {}", binding.client, binding.port, binding.provider)?;
         }
-        Ok(())
+        self.write_steps(f)
     }
 }
 
 impl Report {
+    /// How to get there from what there is; nothing if there is nothing yet.
+    fn sequence(&self) -> Option<Result<Sequence, Circle>> {
+        (!self.problem.today.components.is_empty()).then(|| self.plan.sequence(&self.problem))
+    }
+
+    /// A step, and where a new component lives.
+    fn step(&self, action: &Action) -> String {
+        match action {
+            Action::New { name, component, .. } => {
+                let class = &self.problem.classes[component.node.class];
+                let new = format!("new {name}");
+                let text = action.to_string();
+                let with = text.strip_prefix(&new).unwrap_or_default();
+                format!("{new} on {}[{}]{with}", class.name, component.node.index)
+            }
+            Action::Bind(_) | Action::Unbind(_) | Action::Delete(_) => action.to_string(),
+        }
+    }
+
+    fn write_steps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.sequence() {
+            None => Ok(()),
+            Some(Err(circle)) => writeln!(f, "no steps: {circle}"),
+            Some(Ok(sequence)) if sequence.actions.is_empty() => writeln!(f, "no steps: it is there already"),
+            Some(Ok(sequence)) => {
+                let number = sequence.actions.len();
+                writeln!(f, "{number} {}, {}", if number == 1 { "step" } else { "steps" }, sequence.strategy())?;
+                sequence.actions.iter().try_for_each(|action| writeln!(f, "  {}", self.step(action)))
+            }
+        }
+    }
+
     fn write_nodes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let used = self.used();
         let rows: Vec<(String, String, String)> = used

@@ -44,6 +44,16 @@ pub enum Strategy {
     Together,
 }
 
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UpThenDown => "up then down",
+            Self::DownThenUp => "down then up",
+            Self::Together => "together",
+        })
+    }
+}
+
 /// Components whose strong interfaces form a circle can neither come nor go one by one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("strong interfaces form a circle, so no order is safe: {}", .0.join(", "))]

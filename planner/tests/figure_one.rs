@@ -4,36 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use planner::plan::{Status, plan};
+use planner::report::optimize;
 use planner::sequence::Strategy;
 use planner::verify::{Standard, faults};
 use planner::zephyrus::read;
 
-const HALF: &str = r#"{
-  "components": {
-    "MessageReceiver": { "resources": { "CPU": 2, "RAM": 4 }, "weak": { "MA": 3 },
-                         "provides": [ { "ports": [ "MR" ], "num": -1 } ] },
-    "MessageAnalyzer": { "resources": { "CPU": 2, "RAM": 3 }, "requires": { "AA": 1 },
-                         "provides": [ { "ports": [ "MA" ], "num": -1 } ] },
-    "AttachmentAnalyzer": { "resources": { "CPU": 2, "RAM": 2 },
-                            "provides": [ { "ports": [ "AA" ], "num": 2 } ] }
-  },
-  "locations": {
-    "large": { "num": 2, "resources": { "CPU": 2, "RAM": 4 }, "cost": 100 },
-    "xlarge": { "num": 2, "resources": { "CPU": 4, "RAM": 8 }, "cost": 199 }
-  },
-  "configuration": {
-    "components": {
-      "inst_mr": { "type": "MessageReceiver", "location": "large", "index": 0 },
-      "inst_ma": { "type": "MessageAnalyzer", "location": "xlarge", "index": 0 },
-      "inst_aa": { "type": "AttachmentAnalyzer", "location": "xlarge", "index": 0 }
-    },
-    "bindings": [
-      { "port": "MA", "client": "inst_mr", "provider": "inst_ma" },
-      { "port": "AA", "client": "inst_ma", "provider": "inst_aa" }
-    ]
-  },
-  "specification": "MessageReceiver >= 1; cost; stopped; (sum ?x in components: ?x)"
-}"#;
+const HALF: &str = include_str!("../../examples/figure-one.json");
 
 #[test]
 fn the_full_configuration_is_reached_by_five_safe_steps() {
@@ -84,4 +60,40 @@ fn and_back_again() {
     let sequence = plan.sequence(&problem).unwrap();
     assert_eq!(sequence.up().count(), 0);
     assert_eq!(sequence.down().count(), 5);
+}
+
+#[test]
+fn the_steps_are_printed_with_the_answer() {
+    let report = optimize(HALF, &mut |_| true).unwrap();
+    assert_eq!(
+        report.to_string().lines().collect::<Vec<_>>(),
+        [
+            "optimal: proven, nothing is better",
+            "cost 598",
+            "  cost = 598",
+            "  stopped = 0",
+            "  (sum ?x in components: ?x) = 6",
+            "4 nodes",
+            "  node       cost  components",
+            "  large[0]    100  MessageReceiver",
+            "  large[1]    100  AttachmentAnalyzer",
+            "  xlarge[0]   199  AttachmentAnalyzer, MessageAnalyzer",
+            "  xlarge[1]   199  2 MessageAnalyzer",
+            "6 bindings",
+            "  MessageAnalyzer_0 AA → AttachmentAnalyzer_0",
+            "  MessageAnalyzer_1 AA → AttachmentAnalyzer_0",
+            "  inst_ma AA → inst_aa",
+            "  inst_mr MA → MessageAnalyzer_0",
+            "  inst_mr MA → MessageAnalyzer_1",
+            "  inst_mr MA → inst_ma",
+            "5 steps, up then down",
+            "  new AttachmentAnalyzer_0 on large[1]",
+            "  new MessageAnalyzer_0 on xlarge[1] with AA → AttachmentAnalyzer_0",
+            "  new MessageAnalyzer_1 on xlarge[1] with AA → AttachmentAnalyzer_0",
+            "  bind inst_mr MA → MessageAnalyzer_0",
+            "  bind inst_mr MA → MessageAnalyzer_1",
+        ]
+    );
+    assert_eq!(report.to_json(0.0)["strategy"], "up then down");
+    assert_eq!(report.to_json(0.0)["steps"][0], "new AttachmentAnalyzer_0 on large[1]");
 }

@@ -16,6 +16,7 @@ use crate::{
 use planner::{
     Progress,
     configuration::{ComponentName, Node},
+    explain::Contradiction,
     plan::{Plan, Status, TradeOff, plan, trade_offs},
     problem::Problem,
 };
@@ -106,15 +107,26 @@ impl Posing<'_> {
     ) -> Option<Plan> {
         let says = match plan(problem, go_on) {
             Ok(found) if found.has_target() => return Some(found),
-            Ok(found) if found.status == Status::Infeasible => {
-                let demands: Vec<String> = found.contradiction.iter().map(|it| self.in_their_words(it)).collect();
-                format!("there is no placement, because these cannot hold together: {}", demands.join("; "))
-            }
+            Ok(found) if found.status == Status::Infeasible => self.contradicted(&found.contradiction),
             Ok(_) => "no placement was found in the given time (give it more, or say `on:` for some)".into(),
             Err(error) => format!("the planner fails: {error}"),
         };
         findings.add(self.span(), says);
         None
+    }
+
+    /// Why there is no placement, in one line.
+    fn contradicted(&self, found: &Contradiction) -> String {
+        let told =
+            |sentences: &[String]| sentences.iter().map(|it| self.in_their_words(it)).collect::<Vec<_>>().join("; ");
+        let head = match found.smallest {
+            true => "there is no placement; a smallest set of demands that cannot hold together",
+            false => "there is no placement; these cannot hold together",
+        };
+        let granted =
+            if found.granted.is_empty() { String::new() } else { format!(", given that {}", told(&found.granted)) };
+        let because = if found.because.is_empty() { String::new() } else { format!(" ({})", told(&found.because)) };
+        format!("{head}: {}{granted}{because}", told(&found.demands))
     }
 
     /// Gives everybody a key: whoever stays keeps its own, whoever is new takes the lowest that is free.

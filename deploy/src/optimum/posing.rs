@@ -197,7 +197,8 @@ impl<'a> Posing<'a> {
         for (kind, (name, group)) in self.groups.iter().enumerate() {
             let word = &self.group_words[kind];
             if let Some(count) = counts[kind] {
-                demands.push((format!("{word} = {count}"), format!("there are {count} {name}")));
+                let are = if count == 1 { "is" } else { "are" };
+                demands.push((format!("{word} = {count}"), format!("there {are} {count} {name}")));
             }
             if !group.on.is_empty() {
                 let class = |it: &Target| self.vms.iter().position(|(name, _)| **name == it.group);

@@ -9,6 +9,7 @@ use super::{Group, INSTANCES_MAX, Measure, Model, ModelError, Row, Selection};
 use crate::language::syntax::{Arithmetic, Comparison, Connective, Quantifier};
 use crate::language::{GoalMeasure, Range, Spot, Term, Which};
 use crate::problem::Problem;
+use std::collections::BTreeSet;
 
 /// What a slot stands for while a term is compiled.
 #[derive(Clone, Copy)]
@@ -28,9 +29,22 @@ pub(crate) struct Compiler<'a> {
     pub(super) rows: Vec<Row>,
     pub(super) too_large: bool,
     pub(super) slots: Vec<Bound>,
+    /// Classes that a wish speaks of in such a way that a further empty node would make a difference.
+    counted: BTreeSet<usize>,
 }
 
 pub(super) fn model(problem: &Problem, selection: &Selection) -> Result<Model, ModelError> {
+    let lifted = |class: &usize| !selection.numbers[*class];
+    let model = model_with(problem, selection, &(0..problem.classes.len()).filter(lifted).collect())?;
+    if model.given.is_empty() {
+        return Ok(model);
+    }
+    let free = (0..problem.classes.len()).filter(lifted).filter(|class| !model.given.contains(class)).collect();
+    Ok(Model { given: model.given, ..model_with(problem, selection, &free)? })
+}
+
+/// The model with any number of nodes in some classes.
+fn model_with(problem: &Problem, selection: &Selection, lifted: &BTreeSet<usize>) -> Result<Model, ModelError> {
     let demands: Vec<(Term, &str)> = problem
         .wish
         .demands
@@ -50,7 +64,7 @@ pub(super) fn model(problem: &Problem, selection: &Selection) -> Result<Model, M
         .collect();
     let all: Vec<(&Term, &str)> =
         demands.iter().chain(goals.iter().flatten()).map(|(term, text)| (term, *text)).collect();
-    let groups = groups(problem, selection, &singled_out(&all, problem)?);
+    let groups = groups(problem, lifted, &singled_out(&all, problem)?);
     let mut compiler = Compiler {
         problem,
         groups,
@@ -59,6 +73,7 @@ pub(super) fn model(problem: &Problem, selection: &Selection) -> Result<Model, M
         rows: Vec::new(),
         too_large: false,
         slots: Vec::new(),
+        counted: BTreeSet::new(),
     };
     let everywhere = vec![true; compiler.groups.len()];
     for kind in 0..problem.types.len() {
@@ -85,8 +100,9 @@ pub(super) fn model(problem: &Problem, selection: &Selection) -> Result<Model, M
     }
     let sizes = sizes(problem);
     let interfaces = Interfaces::selected(problem, selection);
-    let Compiler { groups, bounds, measures, rows, .. } = compiler;
-    Ok(Model { groups, sizes, bounds, measures, rows, interfaces, goals: forms })
+    let Compiler { groups, bounds, measures, rows, counted, .. } = compiler;
+    let given = counted.intersection(lifted).copied().collect();
+    Ok(Model { groups, sizes, bounds, measures, rows, interfaces, goals: forms, given })
 }
 
 fn sizes(problem: &Problem) -> Vec<Vec<i64>> {
@@ -109,6 +125,7 @@ impl<'a> Compiler<'a> {
             rows: Vec::new(),
             too_large: false,
             slots: Vec::new(),
+            counted: BTreeSet::new(),
         }
     }
 
@@ -117,7 +134,8 @@ impl<'a> Compiler<'a> {
         let Self { groups, bounds, measures, rows, too_large, .. } = self;
         let too_large = too_large || !goals.iter().all(Linear::is_exact);
         let interfaces = Interfaces::default();
-        let model = Model { groups, sizes: Vec::new(), bounds, measures, rows, interfaces, goals };
+        let given = BTreeSet::new();
+        let model = Model { groups, sizes: Vec::new(), bounds, measures, rows, interfaces, goals, given };
         (!too_large).then_some(model)
     }
 }
@@ -184,6 +202,9 @@ impl Compiler<'_> {
                 if about(body, *slot) == About::Here =>
             {
                 let filter = self.local_body(body);
+                if filter.evaluate(&vec![0; self.problem.types.len()]) == 0 {
+                    self.counted.extend(classes);
+                }
                 for group in &mut self.groups {
                     if classes.contains(&group.class) {
                         group.filters.push(filter.clone());
@@ -339,12 +360,16 @@ impl Compiler<'_> {
             }
             About::Elsewhere if self.nodes(classes) == 0 => Formula::Truth(forall),
             About::Elsewhere => {
+                if classes.iter().all(|class| self.problem.classes[*class].number == 0) {
+                    self.counted.extend(classes);
+                }
                 self.slots.push(Bound::Here);
                 let formula = self.truth(body);
                 self.slots.pop();
                 formula
             }
             About::Both => {
+                self.counted.extend(classes);
                 let parts = self.over_singles(classes, |compiler| compiler.truth(body));
                 if forall { Formula::All(parts) } else { Formula::Any(parts) }
             }
@@ -358,12 +383,14 @@ impl Compiler<'_> {
                 self.sum_of(number, classes)
             }
             About::Elsewhere => {
+                self.counted.extend(classes);
                 self.slots.push(Bound::Here);
                 let form = self.number(body);
                 self.slots.pop();
                 form.times(self.nodes(classes))
             }
             About::Both => {
+                self.counted.extend(classes);
                 let parts = self.over_singles(classes, |compiler| compiler.number(body));
                 parts.iter().fold(Linear::default(), |sum, part| sum.plus(part, 1))
             }
@@ -376,6 +403,9 @@ impl Compiler<'_> {
 
     fn sum_of(&mut self, number: Local, classes: &[usize]) -> Linear {
         let groups: Vec<bool> = self.groups.iter().map(|group| classes.contains(&group.class)).collect();
+        if number.evaluate(&vec![0; self.problem.types.len()]) != 0 {
+            self.counted.extend(classes);
+        }
         let measure = match number {
             Local::Count(kind) => Measure::Count { kind, groups },
             number => Measure::Local { number, groups },

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::simplify::{About, about, children};
-use super::{Group, ModelError, Selection};
+use super::{Group, ModelError};
 use crate::configuration::Node;
 use crate::language::{Range, Spot, Term};
-use crate::problem::Problem;
+use crate::problem::{NODES_MAX, Problem};
 
 /// How many nodes can be told apart by a quantifier that compares them.
 pub(super) const SINGLES_MAX: usize = 2_000;
 
-/// With a limit on numbers lifted, a class has this many nodes.
+/// With a limit on numbers lifted, a class has at least this many nodes more.
 const NUMBER_LIFTED: i64 = 1_000;
 
 /// How many instances of one type a node may host, at most.
@@ -52,10 +52,12 @@ fn single_out(term: &Term, problem: &Problem, single: &mut BTreeSet<Node>) {
 }
 
 /// Nodes in groups. A group of nodes that were singled out has one member.
-pub(super) fn groups(problem: &Problem, selection: &Selection, single: &BTreeSet<Node>) -> Vec<Group> {
+pub(super) fn groups(problem: &Problem, lifted: &BTreeSet<usize>, single: &BTreeSet<Node>) -> Vec<Group> {
     let resources: Vec<&str> = problem.resources().into_iter().collect();
     let contents = problem.today.contents(problem.types.len());
-    let weightless = weightless_most(problem);
+    let numbers = all_numbers(problem);
+    // A type that consumes nothing would fit without end.
+    let weightless = numbers.clamp(1, PER_NODE_MAX);
     let mut groups = Vec::new();
     for (position, class) in problem.classes.iter().enumerate() {
         let room: Vec<i64> = resources.iter().map(|name| class.resources.get(*name).copied().unwrap_or(0)).collect();
@@ -69,12 +71,8 @@ pub(super) fn groups(problem: &Problem, selection: &Selection, single: &BTreeSet
         let most: Vec<i64> = most.collect();
         // Alike: the same contents today, and not singled out.
         let mut alike: BTreeMap<(Option<i64>, Vec<i64>), Vec<i64>> = BTreeMap::new();
-        // Where nodes are told apart, a further node would have no name: the limit stays.
-        let number = if selection.numbers[position] || !single.is_empty() {
-            class.number
-        } else {
-            class.number.max(NUMBER_LIFTED)
-        };
+        let enough = numbers.clamp(NUMBER_LIFTED, NODES_MAX);
+        let number = if lifted.contains(&position) { class.number.saturating_add(enough) } else { class.number };
         for index in 0..number {
             let node = Node { class: position, index };
             let today = contents.get(&node).cloned().unwrap_or_default();
@@ -90,14 +88,13 @@ pub(super) fn groups(problem: &Problem, selection: &Selection, single: &BTreeSet
     groups
 }
 
-/// A type that consumes nothing would fit without end. Nothing in the problem can need more instances than all its
-/// numbers together.
-fn weightless_most(problem: &Problem) -> i64 {
+/// Nothing in the problem can need more instances than all its numbers together.
+fn all_numbers(problem: &Problem) -> i64 {
     fn numbers(term: &Term) -> i64 {
         let own = if let Term::Integer(value) = term { value.saturating_abs() } else { 0 };
         children(term).into_iter().fold(own, |sum, child| sum.saturating_add(numbers(child)))
     }
     let wished = problem.wish.demands.iter().fold(1_i64, |sum, demand| sum.saturating_add(numbers(&demand.term)));
     let required = problem.types.iter().flat_map(|kind| kind.requires().map(|(_, number)| number)).sum::<i64>();
-    wished.saturating_add(required).clamp(1, PER_NODE_MAX)
+    wished.saturating_add(required)
 }

@@ -20,6 +20,7 @@ mod simplify;
 use crate::problem::Problem;
 use interfaces::Interfaces;
 use local::Local;
+use std::collections::BTreeSet;
 
 /// Nodes that nothing tells apart.
 #[derive(Clone, Debug)]
@@ -150,6 +151,9 @@ pub(crate) struct Model {
     pub(crate) interfaces: Interfaces,
     /// What is minimised, in order; constants are kept apart.
     pub(crate) goals: Vec<linear::Linear>,
+    /// Classes whose number of nodes is limited although the selection says otherwise: a wish speaks of each of their
+    /// nodes, so with another number it would mean something else.
+    pub(crate) given: BTreeSet<usize>,
 }
 
 /// Why a problem cannot be modelled.
@@ -172,7 +176,7 @@ pub(crate) struct Selection {
     /// Capacities, by position in [`Interfaces::stocks`].
     pub(crate) capacities: Vec<bool>,
     pub(crate) conflicts: Vec<bool>,
-    /// Whether the number of nodes of a class is limited.
+    /// Whether the number of nodes of a class is limited; if not, there are as many as anyone could want.
     pub(crate) numbers: Vec<bool>,
 }
 
