@@ -105,7 +105,7 @@ impl<'a> Walker<'a> {
     pub(super) fn row(&mut self, world: &World) -> Row {
         let mut row = Row::new();
         for (place, part) in world.parts() {
-            let (slot, number) = (self.slot(*place), self.atlas.parts.number(Part::clone(part)));
+            let (slot, number) = (self.slot(place), self.atlas.parts.number(Part::clone(part)));
             set(&mut row, slot, number);
         }
         row
