@@ -2,22 +2,18 @@
 
 use crate::{
     Ending,
-    application_file::{Draft, FileOptions, Record},
-    change::WaitOptions,
+    application_file::FileOptions,
+    applied,
+    drift::Drift,
     failure::Failure,
+    making::{HowOptions, Making},
     operator::Operator,
-    plan::{Plan, applied},
     screen,
 };
 use clap::Args;
-use cloud_manager::document::{ApplicationRecord, NewChange, NewComponent, NewNeed, NewVm, Prediction, WishDocument};
-use deploy::{Expansion, Planned, Surroundings};
-use protocol::{Name, Strategy, Wish};
-use serde_json::Value;
-use std::{
-    collections::BTreeMap,
-    io::{self, BufRead, IsTerminal, Write},
-};
+use cloud_manager::document::{ApplicationRecord, Status};
+use deploy::{Difference, Expansion, Key, Surroundings};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Make an application as its file describes it
 #[derive(Args)]
@@ -38,12 +34,18 @@ pub(crate) struct ApplyArguments {
 #[command(after_help = "\
 The number holds until the file is applied again.
 
+With --load, the numbers follow from what each component says it can take.
+
 Example: holdfast scale app=5
-         holdfast scale shop/app=5 shop/cache=2 --yes")]
+         holdfast scale shop/app=5 shop/cache=2 --yes
+         holdfast scale mail --load 60000 --load virus-scanner=52000")]
 pub(crate) struct ScaleArguments {
-    /// A component and how many there are to be
+    /// A component and how many there are to be; with --load, the application
     #[arg(required = true, value_name = "COMPONENT=N")]
     counts: Vec<String>,
+    /// The load of the application, or of one component
+    #[arg(long, value_name = "[COMPONENT=]N")]
+    load: Vec<String>,
     #[command(flatten)]
     how: HowOptions,
 }
@@ -61,43 +63,58 @@ pub(crate) struct RollbackArguments {
 /// Remove an application with all its VMs and components
 #[derive(Args)]
 #[command(after_help = "\
-It is refused as long as another application uses it.
+It is refused as long as another application uses it, unless those go, too.
 
-Example: holdfast remove shop")]
+Example: holdfast remove shop
+         holdfast remove shared --with-users")]
 pub(crate) struct RemoveArguments {
+    /// The application
+    application: String,
+    /// Remove the applications that use it, too, each before what it uses
+    #[arg(long)]
+    with_users: bool,
+    #[command(flatten)]
+    how: HowOptions,
+}
+
+/// Make an application again as it was applied, wherever something is not
+#[derive(Args)]
+#[command(after_help = "\
+What is missing is added, what was not asked for is removed, and components whose files were changed start again, all in
+safe order. holdfast check says what that would be.
+
+Example: holdfast reconcile shop")]
+pub(crate) struct ReconcileArguments {
     /// The application
     application: String,
     #[command(flatten)]
     how: HowOptions,
 }
 
-/// How a change is made.
-#[derive(Args, Clone, Debug)]
-struct HowOptions {
-    /// How additions and removals meet: down-then-up, up-then-down or together [default: as it fits]
-    #[arg(long, value_name = "HOW")]
-    strategy: Option<Strategy>,
-    /// Change nothing; say what would be changed, and whether the manager would take it
-    #[arg(long)]
-    dry_run: bool,
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
+/// A VM to be emptied, or to be used again.
+#[derive(Args)]
+pub(crate) struct DrainArguments {
+    /// The VM, such as shop/web[0]
+    vm: String,
     #[command(flatten)]
-    waiting: WaitOptions,
+    how: HowOptions,
 }
 
 pub(crate) fn apply(arguments: &ApplyArguments) -> Result<Ending, Failure> {
     let (draft, application) = arguments.file.read()?;
     let operator = Operator::new(&arguments.how.waiting.operator)?;
-    let (before, others) = applied(&operator, application.name.as_str())?;
-    let surroundings = Surroundings { before: before.as_ref().map(|it| &it.expansion), others: &others };
-    let after = application.expand(&surroundings).map_err(Failure::Application)?;
-    arguments.how.make(&operator, before, after, Some(draft), &others)
+    let (before, around) = applied::one(&operator, application.name.as_str())?;
+    let surroundings = Surroundings { before: before.as_ref().map(|it| &it.found), others: &around.others };
+    let after = arguments.how.placing.expand(&application, &surroundings)?;
+    let restarts = BTreeMap::new();
+    arguments.how.make(&operator, Making { before, after, draft: Some(draft), around: &around, restarts })
 }
 
 pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.how.waiting.operator)?;
+    if !arguments.load.is_empty() {
+        return scale_to_load(arguments, &operator);
+    }
     let kept: Vec<ApplicationRecord> = operator.get("/v1/applications")?;
     let mut counts = BTreeMap::new();
     let mut chosen: Option<String> = None;
@@ -115,27 +132,132 @@ pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
         counts.insert(group.to_owned(), count);
     }
     let name = chosen.unwrap_or_default();
-    let (before, others) = applied(&operator, &name)?;
+    let (before, around) = applied::one(&operator, &name)?;
     let before = before.ok_or(Failure::NoApplication(name))?;
-    let mut draft = before.draft.clone();
+    let mut draft = before.record.draft.clone();
     draft.inputs.counts.extend(counts);
-    arguments.how.make_again(&operator, before, draft, &others)
+    arguments.how.make_again(&operator, before, draft, &around)
+}
+
+/// As many components as a load needs.
+fn scale_to_load(arguments: &ScaleArguments, operator: &Operator) -> Result<Ending, Failure> {
+    let [name] = arguments.counts.as_slice() else {
+        return Err(Failure::Usage("with --load, say the one application that has the load".into()));
+    };
+    let (mut load, mut own) = (None, BTreeMap::new());
+    for text in &arguments.load {
+        let (component, number) = text.split_once('=').map_or((None, text.as_str()), |(name, it)| (Some(name), it));
+        let number: u64 = number.parse().map_err(|_| wrong(text, "a load is a whole number"))?;
+        match component {
+            Some(component) => drop(own.insert(component.to_owned(), number)),
+            None if load.is_none() => load = Some(number),
+            None => return Err(wrong(text, "the application has one load")),
+        }
+    }
+    let load = load.ok_or_else(|| Failure::Usage("say the load of the application, too (--load 60000)".into()))?;
+    let (before, around) = applied::one(operator, name)?;
+    let before = before.ok_or_else(|| Failure::NoApplication(name.clone()))?;
+    let counts =
+        before.record.draft.read()?.counts_for(load, &own).map_err(|error| Failure::Usage(error.to_string()))?;
+    if !arguments.how.waiting.operator.json {
+        let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{name}={count}")).collect();
+        screen::print(&format!("A load of {load} needs {}\n", counts.join(" ")))?;
+    }
+    let mut draft = before.record.draft.clone();
+    draft.inputs.counts.extend(counts);
+    arguments.how.make_again(operator, before, draft, &around)
 }
 
 pub(crate) fn rollback(arguments: &RollbackArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.how.waiting.operator)?;
-    let (before, others) = applied(&operator, &arguments.application)?;
+    let (before, around) = applied::one(&operator, &arguments.application)?;
     let before = before.ok_or_else(|| Failure::NoApplication(arguments.application.clone()))?;
-    let draft = before.previous.clone().ok_or_else(|| Failure::NothingBefore(arguments.application.clone()))?;
-    arguments.how.make_again(&operator, before, draft, &others)
+    let draft = before.record.previous.clone().ok_or_else(|| Failure::NothingBefore(arguments.application.clone()))?;
+    arguments.how.make_again(&operator, before, draft, &around)
 }
 
 pub(crate) fn remove(arguments: &RemoveArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.how.waiting.operator)?;
-    let (before, others) = applied(&operator, &arguments.application)?;
+    let mut leaving = vec![arguments.application.clone()];
+    if arguments.with_users {
+        let status = operator.get("/v1/status")?;
+        let all: Vec<Expansion> = applied::all(&operator, &status)?.into_iter().map(|it| it.found).collect();
+        leaving = users_first(&arguments.application, &all);
+    }
+    let mut ending = Ending::Done;
+    for name in leaving {
+        let (before, around) = applied::one(&operator, &name)?;
+        let before = before.ok_or_else(|| Failure::NoApplication(name.clone()))?;
+        let after = Expansion::empty(before.record.expansion.application.clone());
+        let restarts = BTreeMap::new();
+        let making = Making { before: Some(before), after, draft: None, around: &around, restarts };
+        ending = arguments.how.make(&operator, making)?;
+        if ending != Ending::Done {
+            break;
+        }
+    }
+    Ok(ending)
+}
+
+/// An application after all that use it, directly or not.
+fn users_first(name: &str, all: &[Expansion]) -> Vec<String> {
+    let (mut seen, mut sorted) = (BTreeSet::new(), Vec::new());
+    visit(name, all, &mut seen, &mut sorted);
+    sorted
+}
+
+fn visit(name: &str, all: &[Expansion], seen: &mut BTreeSet<String>, sorted: &mut Vec<String>) {
+    // Where two use each other, the manager has the last word.
+    if !seen.insert(name.to_owned()) {
+        return;
+    }
+    for user in all {
+        let providers = user.components.values().flat_map(|it| it.bound.values().flatten());
+        if providers.filter_map(|it| it.application.as_ref()).any(|it| it.as_str() == name) {
+            visit(user.application.as_str(), all, seen, sorted);
+        }
+    }
+    sorted.push(name.to_owned());
+}
+
+/// Moves all components of a VM elsewhere, or lets them come back.
+pub(crate) fn drain(arguments: &DrainArguments, away: bool) -> Result<Ending, Failure> {
+    let operator = Operator::new(&arguments.how.waiting.operator)?;
+    let vm = &arguments.vm;
+    let key = vm.split_once('/').and_then(|(name, key)| Some((name, key.parse::<Key>().ok()?)));
+    let (name, key) =
+        key.ok_or_else(|| wrong(vm, "it is no VM of an application (those are called like shop/web[0])"))?;
+    let (before, around) = applied::one(&operator, name)?;
+    let before = before.ok_or_else(|| Failure::NoApplication(name.into()))?;
+    if away && !before.record.expansion.vms.contains_key(&key) {
+        return Err(wrong(vm, "the application has no such VM"));
+    }
+    let mut draft = before.record.draft.clone();
+    let changed = if away { draft.inputs.drained.insert(key) } else { draft.inputs.drained.remove(&key) };
+    if !changed && !arguments.how.waiting.operator.json {
+        screen::print(&format!("{vm} is {} already.\n", if away { "drained" } else { "in use" }))?;
+    }
+    arguments.how.make_again(&operator, before, draft, &around)
+}
+
+pub(crate) fn reconcile(arguments: &ReconcileArguments) -> Result<Ending, Failure> {
+    let operator = Operator::new(&arguments.how.waiting.operator)?;
+    let (before, around) = applied::one(&operator, &arguments.application)?;
     let before = before.ok_or_else(|| Failure::NoApplication(arguments.application.clone()))?;
-    let after = Expansion::empty(before.expansion.application.clone());
-    arguments.how.make(&operator, Some(before), after, None, &others)
+    let status: Status = operator.get("/v1/status")?;
+    let prefix = format!("{}/", arguments.application);
+    let mut drift = Drift::default();
+    drift.ask(&operator, status.components.iter().filter(|it| it.name.starts_with(&prefix)))?;
+    let own = |name: &str| name.strip_prefix(&prefix)?.parse::<Key>().ok();
+    let restarts = drift.components.into_iter().filter_map(|(name, why)| Some((own(&name)?, why)));
+    // Whatever was applied is wanted; but a component that was lost with its VM may have to go elsewhere.
+    let draft = before.record.draft.clone();
+    let surroundings = Surroundings { before: Some(&before.found), others: &around.others };
+    let after = arguments.how.placing.expand(&draft.read()?, &surroundings)?;
+    let replaced = Difference::between(&before.found, &after).components;
+    let restarts = restarts.filter(|(key, _)| !replaced.contains_key(key)).collect();
+    let (before, draft) = (Some(before), Some(draft));
+    arguments.how.make(&operator, Making { before, after, draft, around: &around, restarts })
 }
 
 fn wrong(text: &str, why: &str) -> Failure {
@@ -153,104 +275,4 @@ fn home_of(group: &str, kept: &[ApplicationRecord]) -> Result<String, String> {
             Err(format!("{} have a component {group} (say which: {}/{group}=…)", several.join(" and "), several[0]))
         }
     }
-}
-
-impl HowOptions {
-    /// Makes an application as other files that the manager kept describe it.
-    fn make_again(
-        &self,
-        operator: &Operator,
-        before: Record,
-        draft: Draft,
-        others: &[Expansion],
-    ) -> Result<Ending, Failure> {
-        let application = draft.read()?;
-        let surroundings = Surroundings { before: Some(&before.expansion), others };
-        let after = application.expand(&surroundings).map_err(Failure::Application)?;
-        self.make(operator, Some(before), after, Some(draft), others)
-    }
-
-    /// Shows what will be changed, asks, and has it made. Without a draft, the application is forgotten.
-    fn make(
-        &self,
-        operator: &Operator,
-        before: Option<Record>,
-        after: Expansion,
-        draft: Option<Draft>,
-        others: &[Expansion],
-    ) -> Result<Ending, Failure> {
-        let json = self.waiting.operator.json;
-        let nothing = Expansion::empty(after.application.clone());
-        let then = before.as_ref().map_or(&nothing, |it| &it.expansion);
-        let (plan, change) = Plan::new(then, &after, others, self.strategy);
-        // For programs there is one document: what came of it.
-        if !json || self.dry_run {
-            screen::show(json, &plan, || screen::coloured(&plan.told(then)))?;
-        }
-        let same_files = before.as_ref().map(|it| &it.draft) == draft.as_ref();
-        if plan.difference.is_empty() && (same_files || self.dry_run) {
-            if json && !self.dry_run {
-                screen::print_document(&serde_json::json!({ "changed": false }))?;
-            }
-            return Ok(Ending::Done);
-        }
-        if !plan.foresight.refused.is_empty() {
-            return Ok(Ending::Refuted);
-        }
-        let clouds = |change, clouds| Planned { change, clouds };
-        let planned = plan.difference.planned(then, &after, others, plan.strategy, &BTreeMap::new());
-        if self.dry_run {
-            // The manager knows what nobody wrote into a file.
-            let document = documents(&clouds(change, planned.clouds), None);
-            let _: Prediction = operator.post("/v1/changes?dry-run=true", &document)?;
-            if !json {
-                screen::print("The manager would accept this. Nothing was changed.\n")?;
-            }
-            return Ok(Ending::Done);
-        }
-        if !self.yes && !agreed()? {
-            screen::print("Nothing was changed.\n")?;
-            return Ok(Ending::Refuted);
-        }
-        let secrets = draft.as_ref().map(|draft| draft.secrets(&after)).transpose()?.unwrap_or_default();
-        let planned = plan.difference.planned(then, &after, others, plan.strategy, &secrets);
-        let name = after.application.to_string();
-        let record = draft.map(|draft| Record { draft, expansion: after, previous: before.map(|it| it.draft) });
-        let record = record.map_or(Ok(Value::Null), |record| serde_json::to_value(&record).map_err(io::Error::from))?;
-        self.waiting.ask(operator, "/v1/changes", &documents(&planned, Some(ApplicationRecord { name, record })))
-    }
-}
-
-/// Asks a person. Where there is none, `--yes` has to be said.
-fn agreed() -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
-        return Err(Failure::Usage("nobody can be asked here (say --yes)".into()));
-    }
-    screen::print("Make it so? [y/N] ")?;
-    io::stdout().flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
-}
-
-/// A change as the API takes it.
-fn documents(planned: &Planned, application: Option<ApplicationRecord>) -> NewChange {
-    let cloud = |vm: &Name| planned.clouds.get(vm).cloned();
-    let wish = |wish: &Wish| match wish {
-        Wish::AddVm { vm } => WishDocument::AddVm(NewVm { name: vm.to_string(), cloud: cloud(vm) }),
-        Wish::RemoveVm { vm } => WishDocument::RemoveVm(vm.to_string()),
-        Wish::AddComponent { component, vm, kind } => WishDocument::AddComponent(NewComponent::of(component, vm, kind)),
-        Wish::RemoveComponent { component } => WishDocument::RemoveComponent(component.to_string()),
-        Wish::RestartComponent { component } => WishDocument::RestartComponent(component.to_string()),
-        Wish::SetNeed { component, import, number } => WishDocument::SetNeed(NewNeed {
-            component: component.to_string(),
-            import: import.to_string(),
-            number: *number,
-        }),
-        Wish::AddBinding(wire) => WishDocument::Bind(wire.to_string()),
-        Wish::RemoveBinding(wire) => WishDocument::Unbind(wire.to_string()),
-    };
-    let change = &planned.change;
-    let wishes = change.wishes.iter().map(wish).collect();
-    NewChange { strategy: change.strategy, incomplete: change.incomplete, wishes, application }
 }

@@ -10,6 +10,7 @@ use clap::Args;
 use model_check::{
     World,
     audit::{self, AGREEMENT, Audit, Past},
+    chart::Chart,
     property,
     world::{Event, Output, Place},
 };
@@ -34,8 +35,8 @@ pub(crate) struct Arguments {
     /// Draw what happened: text, mermaid or svg
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     chart: Option<Drawing>,
-    /// Draw only what happened from the acceptance of this change to its end
-    #[arg(long, value_name = "NUMBER", requires = "chart")]
+    /// Draw, or list in JSON, only what happened from the acceptance of this change to its end
+    #[arg(long, value_name = "NUMBER")]
     change: Option<u64>,
     /// For programs
     #[arg(long)]
@@ -53,6 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         let breach = audit.breach.as_ref().map(
             |(after, breach)| json!({ "property": breach.property, "detail": breach.detail, "after_steps": after }),
         );
+        let change = arguments.change.map(|change| stage(&audit, Some(ChangeId(change)))).transpose()?;
         screen::print_json(&json!({
             "good": breach.is_none(),
             "machines": pasts.len(),
@@ -61,6 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             "missing": audit.missing.iter().map(|vm| vm.0).collect::<Vec<_>>(),
             "at_rest": audit.at_rest,
             "breach": breach,
+            "messages": change.map(|stage| stage.messages()),
         }))?;
     } else {
         screen::print_beside(arguments.chart.unwrap_or(Drawing::Text), &screen::coloured(&verdict(&pasts, &audit)))?;
@@ -114,9 +117,31 @@ pub(crate) fn draw_change(given: &[PathBuf], drawing: Drawing, change: ChangeId)
 
 /// Draws the run, or one change of it.
 fn draw(audit: &Audit, drawing: Drawing, change: Option<ChangeId>) -> Result<(), Failure> {
+    let Stage { world, events } = stage(audit, change)?;
+    screen::print(&screen::draw(drawing, &world, &events))
+}
+
+/// A run, and the world that it began in.
+pub(crate) struct Stage {
+    pub(crate) world: World,
+    pub(crate) events: Vec<Event>,
+}
+
+impl Stage {
+    /// Who sent what to whom, in that order.
+    pub(crate) fn messages(&self) -> Vec<String> {
+        let chart = Chart::new(&self.world, &self.events);
+        let name = |lifeline: usize| chart.lifelines[lifeline].name.as_str();
+        let sent = chart.arrows.iter().filter(|arrow| arrow.sent.is_some());
+        sent.map(|arrow| format!("{} → {}: {}", name(arrow.from), name(arrow.to), arrow.label)).collect()
+    }
+}
+
+/// The whole run, or one change of it.
+fn stage(audit: &Audit, change: Option<ChangeId>) -> Result<Stage, Failure> {
     let events: Vec<Event> = audit.events.iter().map(|(_, event)| event.clone()).collect();
     let mut world = World::new([].into(), model_check::Faults::default());
-    let Some(change) = change else { return screen::print(&screen::draw(drawing, &world, &events)) };
+    let Some(change) = change else { return Ok(Stage { world, events }) };
     let place = |told: fn(&News) -> Option<ChangeId>| {
         events.iter().position(|event| news(event).any(|news| told(news) == Some(change)))
     };
@@ -129,7 +154,7 @@ fn draw(audit: &Audit, drawing: Drawing, change: Option<ChangeId>) -> Result<(),
             world.relive(*place, input.clone());
         }
     }
-    screen::print(&screen::draw(drawing, &world, &events[first..=last]))
+    Ok(Stage { world, events: events[first..=last].to_vec() })
 }
 
 /// What the operator was told in an event.

@@ -5,6 +5,7 @@ use crate::{
     failure::Failure,
     operator::{Operator, OperatorOptions},
     progress_of_change, screen,
+    tiers::Tiers,
 };
 use clap::Args;
 use cloud_manager::document::{Accepted, Difference, NewChange, Prediction, WishDocument};
@@ -31,7 +32,7 @@ pub(crate) struct ChangeOptions {
 pub(crate) struct WaitOptions {
     /// Return at once, with the number of the change
     #[arg(long)]
-    no_wait: bool,
+    pub(crate) no_wait: bool,
     #[command(flatten)]
     pub(crate) operator: OperatorOptions,
 }
@@ -61,22 +62,22 @@ impl ChangeOptions {
 }
 
 impl WaitOptions {
-    /// Sends a request that becomes a change, and waits until it is carried out.
+    /// Sends a request that becomes a change, and waits until it is carried out, unless nobody wants to.
     pub(crate) fn ask(
         &self,
         operator: &Operator,
         path: &str,
         document: &impl serde::Serialize,
     ) -> Result<Ending, Failure> {
-        let accepted: Accepted = operator.post(path, document)?;
-        match (self.no_wait, self.operator.json) {
-            (true, true) => screen::print_document(&accepted)?,
-            (true, false) => {
-                let change = accepted.change;
-                screen::print(&format!("change {change} accepted (holdfast show {change} tells how it goes)\n"))?;
-            }
-            (false, json) => return progress_of_change::wait(operator, &accepted, json),
+        if !self.no_wait {
+            let accepted = operator.post(path, document)?;
+            return progress_of_change::wait(operator, &accepted, self.operator.json, Tiers::default());
         }
+        let accepted: Accepted = operator.post(path, document)?;
+        screen::show(self.operator.json, &accepted, || {
+            let change = accepted.change;
+            format!("change {change} accepted (holdfast show {change} tells how it goes)\n")
+        })?;
         Ok(Ending::Done)
     }
 }

@@ -1,4 +1,4 @@
-//! A small file of components and bindings, in YAML. This is the only place that reads YAML.
+//! A small file of components and bindings, in YAML.
 //!
 //! ```yaml
 //! components:
@@ -15,22 +15,14 @@
 
 use crate::failure::Failure;
 use cloud_manager::document::{NewChange, NewComponent, NewExport, NewImport, NewPatience, WishDocument};
+use deploy::Data;
 use serde::Deserialize;
 use serde_json::Value;
-use serde_saphyr::{Location, Spanned};
 use std::{collections::BTreeMap, path::Path};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ComponentFile {
-    #[serde(default)]
-    components: BTreeMap<String, Spanned<FileComponent>>,
-    #[serde(default)]
-    bindings: Vec<Spanned<String>>,
-}
+const FIELDS: &[&str] = &["on", "imports", "exports", "patience", "recipe"];
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct FileComponent {
     on: String,
     #[serde(default)]
@@ -45,41 +37,52 @@ struct FileComponent {
 
 /// Reads the wishes of a file. Everything that can be seen to be wrong is told, each with its place.
 pub(crate) fn read(path: &Path, text: &str) -> Result<Vec<WishDocument>, Failure> {
-    let place = |location: Location| format!("{}:{}:{}", path.display(), location.line(), location.column());
-    let file: ComponentFile = serde_saphyr::from_str(text).map_err(|error| {
-        let said = error.without_snippet().to_string();
-        let told = error.location().map_or_else(|| path.display().to_string(), place);
-        Failure::Components(vec![format!("{told}: {}", without_place(&said))])
-    })?;
+    let mut data = Data::read(&path.display().to_string(), text);
+    data.names(&[], "a file of components", &["components", "bindings"]);
     let mut wishes = Vec::new();
-    let mut places = Vec::new();
-    for (name, Spanned { value, referenced, .. }) in file.components {
-        let FileComponent { on, imports, exports, patience, recipe } = value;
-        places.push(referenced);
-        wishes.push(WishDocument::AddComponent(NewComponent { name, vm: on, imports, exports, patience, recipe }));
-    }
-    for Spanned { value, referenced, .. } in file.bindings {
-        places.push(referenced);
-        wishes.push(WishDocument::Bind(value));
-    }
-    let change = NewChange { wishes, ..NewChange::default() };
-    match change.read() {
-        Ok(_) => Ok(change.wishes),
-        Err(problems) => {
-            // A problem says which wish it is about; here, that is a place in the file.
-            let told = |problem: &String| {
-                let inside = problem.strip_prefix("wishes[").and_then(|it| it.split_once("]."));
-                let found = inside.and_then(|(number, rest)| Some((*places.get(number.parse::<usize>().ok()?)?, rest)));
-                found.map_or_else(|| problem.clone(), |(location, rest)| format!("{}: {rest}", place(location)))
-            };
-            Err(Failure::Components(problems.iter().map(told).collect()))
+    let mut places: Vec<[String; 2]> = Vec::new();
+    let mut names = data.names(&["components"], "`components`", &[]);
+    names.sort();
+    for name in names {
+        let place = ["components", name.as_str()];
+        data.names(&place, "a component", FIELDS);
+        match serde_json::from_value(data.value(&place)) {
+            Ok(FileComponent { on, imports, exports, patience, recipe }) => {
+                places.push(place.map(str::to_owned));
+                wishes.push(WishDocument::AddComponent(NewComponent {
+                    name,
+                    vm: on,
+                    imports,
+                    exports,
+                    patience,
+                    recipe,
+                }));
+            }
+            Err(error) => data.wrong(&place, format!("`{name}`: {error}")),
         }
     }
-}
-
-/// The library says the place at the end, where we say it at the beginning.
-fn without_place(said: &str) -> &str {
-    said.split(" at line ").next().unwrap_or(said).lines().next().unwrap_or(said)
+    for number in 0..data.items(&["bindings"], "`bindings`") {
+        let place = ["bindings".to_owned(), number.to_string()];
+        match data.value(&["bindings", &place[1]]) {
+            Value::String(text) => {
+                places.push(place);
+                wishes.push(WishDocument::Bind(text));
+            }
+            _ => data.wrong(&["bindings", &place[1]], "a binding is a text such as \"app.db → database.sql\""),
+        }
+    }
+    let change = NewChange { wishes, ..NewChange::default() };
+    for problem in change.read().err().into_iter().flatten() {
+        // A problem says which wish it is about; here, that is a place in the file.
+        let inside = problem.strip_prefix("wishes[").and_then(|it| it.split_once("]."));
+        let found = inside.and_then(|(number, rest)| Some((places.get(number.parse::<usize>().ok()?)?, rest)));
+        match found {
+            Some(([section, entry], rest)) => data.wrong(&[section, entry], rest),
+            None => data.wrong(&[], problem),
+        }
+    }
+    data.conclude().map_err(Failure::Application)?;
+    Ok(change.wishes)
 }
 
 #[cfg(test)]
@@ -88,7 +91,9 @@ mod tests {
 
     fn problems(text: &str) -> Vec<String> {
         match read(Path::new("shop.yaml"), text) {
-            Err(Failure::Components(problems)) => problems,
+            Err(Failure::Application(problems)) => {
+                problems.0.iter().map(|it| format!("{}:{}:{}: {}", it.file, it.line, it.column, it.says)).collect()
+            }
             other => panic!("no problems: {other:?}"),
         }
     }
@@ -110,7 +115,7 @@ mod tests {
     fn what_is_wrong_is_told_with_its_place() {
         assert_eq!(
             problems("components:\n  app:\n    on: web\n    import: {}\n"),
-            ["shop.yaml:4:5: unknown field `import`, expected one of on, imports, exports, patience, recipe"]
+            ["shop.yaml:4:5: unknown field `import` (did you mean `imports`?)"]
         );
         assert_eq!(
             problems("components:\n  app:\n    on: 'w b'\nbindings:\n  - app.db → database.sql\n  - nothing\n"),

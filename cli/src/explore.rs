@@ -11,13 +11,14 @@ use crate::{
 };
 use clap::Args;
 use model_check::{
-    Scenario,
+    Faults, Scenario,
     choices::Choices,
-    explore::{self, Settings},
+    explore::{self, Findings, Progress, Settings},
+    surroundings::Line,
     trace::Trace,
 };
 use serde_json::json;
-use std::{path::PathBuf, time::Instant};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
 /// Check every order of events of a scenario
 #[derive(Args)]
@@ -70,16 +71,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 
 /// Explores a scenario, and shows on stderr how far it is.
 pub(crate) fn search(scenario: &Scenario, settings: Settings) -> Verdict {
+    watched(scenario.faults, settings, |watch| explore::explore_watched(scenario, settings, watch))
+}
+
+/// Explores a script, and shows on stderr how far it is.
+pub(crate) fn search_script(script: &Arc<[Line]>, settings: Settings) -> Verdict {
+    watched(Faults::default(), settings, |watch| explore::explore_script(script, settings, watch))
+}
+
+fn watched(faults: Faults, settings: Settings, search: impl FnOnce(&mut dyn FnMut(Progress)) -> Findings) -> Verdict {
     let begun = Instant::now();
     let mut line = ProgressLine::new();
-    let findings = explore::explore_watched(scenario, settings, &mut |progress| {
+    let findings = search(&mut |progress| {
         line.show(|| {
             let (states, open, depth) = (counted(progress.states), counted(progress.open), progress.depth);
             format!("{states} states, {open} of them open, {depth} steps deep")
         });
     });
     line.done();
-    Verdict { findings, faults: scenario.faults, settings, took: begun.elapsed() }
+    Verdict { findings, faults, settings, took: begun.elapsed() }
 }
 
 fn show_counterexample(arguments: &Arguments, scenario: &Scenario, verdict: &Verdict) -> Result<(), Failure> {

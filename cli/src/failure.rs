@@ -62,10 +62,7 @@ pub(crate) enum Failure {
     /// The manager does not answer, or says no.
     #[error(transparent)]
     Manager(#[from] ClientError),
-    /// A file of components is not well written. Each problem stands on a line of its own, with its place.
-    #[error("{}", .0.join("\n"))]
-    Components(Vec<String>),
-    /// An application file is not well written. Each problem is told with its place.
+    /// A file of components, or an application file, is not well written. Each problem is told with its place.
     #[error("{0}")]
     Application(deploy::Problems),
     /// A secret could not be had. Nothing was changed.

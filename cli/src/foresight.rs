@@ -2,6 +2,8 @@
 
 use crate::{
     application_file::no_secrets,
+    applied::{Around, Learned},
+    audit::Stage,
     screen::{counted, lasting},
 };
 use deploy::{Difference, Expansion};
@@ -12,12 +14,15 @@ use model_check::{
     surroundings::Line,
     world::Output,
 };
-use protocol::{Change, Name, Operation, Strategy, agent, manager::Request};
+use protocol::{Change, Name, Operation, Strategy, Wish, agent, manager::Request};
 use serde::Serialize;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use vm_agent::recipe::{At, Recipe, Start};
 
 /// How long an operation takes of which nothing is known.
 const UNKNOWN: Duration = Duration::from_secs(1);
+/// A trace is kept of so many messages, and not of more.
+const TRACE_MAX: u64 = 5_000;
 /// Names on one line.
 const NAMES_MAX: usize = 6;
 /// Lines about who starts and stops when.
@@ -42,8 +47,11 @@ pub(crate) struct Foresight {
     pub(crate) messages: u64,
     /// What begins when, in order.
     pub(crate) moments: Vec<Moment>,
-    /// Whether all lengths of operations were declared.
-    pub(crate) declared: bool,
+    /// Who sends what to whom, in one of the orders in which it may happen; nothing if it is much.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) trace: Vec<String>,
+    /// Whether all lengths of operations were declared or learned.
+    pub(crate) known: bool,
 }
 
 /// What begins at one moment.
@@ -57,79 +65,134 @@ pub(crate) struct Moment {
     pub(crate) start: Vec<String>,
 }
 
-/// Lets the change happen after all that is there has come up.
-pub(crate) fn foresee(before: &Expansion, after: &Expansion, others: &[Expansion], change: Change) -> Foresight {
-    // All that is there comes up at once: applications may use each other.
-    let mut all = Change { incomplete: true, ..Change::default() };
-    let others = others.iter().filter(|it| it.application != after.application);
-    for it in others.chain([before]) {
-        let empty = Expansion::empty(it.application.clone());
-        let made = Difference::between(&empty, it).planned(&empty, it, &[], Strategy::Together, &no_secrets(it));
-        all.wishes.extend(made.change.wishes);
-    }
-    let mut lines: Vec<Line> = Vec::new();
-    if !all.wishes.is_empty() {
-        lines.push(Line { request: Request::Make(all), patient: true });
-    }
-    let past: Arc<[Line]> = lines.clone().into();
-    let place = lines.len();
-    lines.push(Line { request: Request::Make(change), patient: true });
-    let script: Arc<[Line]> = lines.into();
-    let (timing, declared) = timing(&[before, after]);
+/// Lets changes happen, one after the other, after all that is there has come up.
+pub(crate) fn foresee(before: &Expansion, after: &Expansion, around: &Around, changes: Vec<Change>) -> Foresight {
+    let (past, script) = scripts(before, after, around, changes);
+    let place = past.len();
+    let (timing, known) = timing(&[before, after], &around.learned);
     let pace = Pace::Named { whole_every: u64::MAX };
     let settings = Settings { timing, pace, record: true, ..Settings::seeded(0) };
     let (was, _) = simulate::simulate(&past, &Settings { record: false, ..settings.clone() });
     let (report, _) = simulate::simulate(&script, &settings);
-    if let Some((_, reasons)) = report.refused.iter().find(|(line, _)| *line == place) {
+    if let Some((_, reasons)) = report.refused.iter().find(|(line, _)| *line >= place) {
         let refused = reasons.iter().map(|it| within(&after.application, &it.to_string())).collect();
         return Foresight { refused, ..Foresight::default() };
     }
     let own = |name: &Name| within(&after.application, name.as_str());
-    let last = report.changes.last();
+    let changes = report.changes.get(place..).unwrap_or_default();
     // What takes no time is not what anybody waits for.
-    let path = last.into_iter().flat_map(|it| &it.critical_path);
+    let path = changes.iter().flat_map(|it| &it.critical_path);
     let stays = |name: &Name| after.components.keys().any(|key| key.scoped(&after.application) == *name);
     Foresight {
         refused: Vec::new(),
-        seconds: last.and_then(|it| it.took()).map(|it| it.as_secs_f64()),
+        seconds: changes.iter().map(|it| it.took().map(|it| it.as_secs_f64())).sum(),
         critical_path: path.filter(|it| it.to > it.from).map(|it| stretch(it, &after.application)).collect(),
         stopped: report.stopped.iter().filter(|name| stays(name)).map(own).collect(),
         starts: report.starts - was.starts,
         stops: report.stops - was.stops,
         messages: report.messages.total() - was.messages.total(),
+        trace: if report.messages.total() <= TRACE_MAX { trace(&script, &report, place) } else { Vec::new() },
         moments: moments(&script, &report, place, &after.application),
-        declared,
+        known,
     }
 }
 
-/// Declared lengths, a second for what is done on purpose and not declared, and nothing for messages and clouds.
-fn timing(expansions: &[&Expansion]) -> (Timing, bool) {
+/// What brings up all that is there, and the same followed by changes.
+pub(crate) fn scripts(
+    before: &Expansion,
+    after: &Expansion,
+    around: &Around,
+    changes: Vec<Change>,
+) -> (Arc<[Line]>, Arc<[Line]>) {
+    // All that is there comes up at once: applications may use each other.
+    let mut all = Change { incomplete: true, ..Change::default() };
+    let others = around.others.iter().filter(|it| it.application != after.application);
+    for it in others.chain([before]) {
+        let empty = Expansion::empty(it.application.clone());
+        let made = Difference::between(&empty, it).planned(&empty, it, &[], Strategy::Together, &no_secrets(it));
+        all.wishes.extend(made.change.wishes);
+    }
+    steady(&mut all);
+    let mut lines: Vec<Line> = Vec::new();
+    if !all.wishes.is_empty() {
+        lines.push(Line { request: Request::Make(all), patient: true });
+    }
+    let past: Arc<[Line]> = lines.clone().into();
+    for mut change in changes {
+        steady(&mut change);
+        lines.push(Line { request: Request::Make(change), patient: true });
+    }
+    (past, lines.into())
+}
+
+/// A simulated host chooses new values at each start. Where a real one keeps what it has announced, clients hear of them
+/// once, with the loan: then there is nothing to be told of.
+fn steady(change: &mut Change) {
+    for wish in &mut change.wishes {
+        let Wish::AddComponent { kind, .. } = wish else { continue };
+        let Ok(recipe) = Recipe::decode(&kind.recipe) else { continue };
+        let by_script = matches!(recipe.operations.start, Some(Start::Script(_)));
+        if !by_script && recipe.values.values().all(|it| it.at == At::Prepare) {
+            Arc::make_mut(kind).exports.values_mut().for_each(|export| export.values.clear());
+        }
+    }
+}
+
+/// Declared lengths, else what they were the last time, else what they were for another of the group; a second for what is
+/// done on purpose and of which nothing is known, and nothing for messages and clouds.
+fn timing(expansions: &[&Expansion], learned: &Learned) -> (Timing, bool) {
     let mut timing = Timing::uniform(Duration::ZERO);
     timing.operations = BTreeMap::from([(Operation::Start, always(UNKNOWN)), (Operation::Stop, always(UNKNOWN))]);
-    let mut declared = true;
+    let mut known = true;
+    let mut of_groups: BTreeMap<(String, Operation), Duration> = BTreeMap::new();
+    for ((name, operation), length) in learned {
+        let group = name.as_str().split('[').next().unwrap_or_default().to_owned();
+        let longest = of_groups.entry((group, *operation)).or_default();
+        *longest = (*longest).max(*length);
+    }
     for expansion in expansions {
         for key in expansion.components.keys() {
-            let definition = &expansion.definitions[&key.group];
+            let Some(definition) = expansion.definition_of(key) else { continue };
             let name = key.scoped(&expansion.application);
             for (operation, takes_ms) in &definition.takes_ms {
                 timing.components.insert((name.clone(), *operation), always(Duration::from_millis(*takes_ms)));
+            }
+            for operation in [Operation::Start, Operation::Stop] {
+                if definition.takes_ms.contains_key(&operation) {
+                    continue;
+                }
+                let group = format!("{}/{}", expansion.application, key.group);
+                let length = learned.get(&(name.clone(), operation)).or_else(|| of_groups.get(&(group, operation)));
+                known &= length.is_some();
+                timing.components.extend(length.map(|it| ((name.clone(), operation), always(*it))));
             }
             let operations = &definition.recipe.operations;
             let prepares = operations.install.is_some() || operations.announce.is_some();
             if prepares && !definition.takes_ms.contains_key(&Operation::Prepare) {
                 timing.components.insert((name, Operation::Prepare), always(UNKNOWN));
-                declared = false;
+                known = false;
             }
-            declared &= [Operation::Start, Operation::Stop].iter().all(|it| definition.takes_ms.contains_key(it));
         }
     }
-    (timing, declared)
+    (timing, known)
+}
+
+/// Who sends what to whom, once the change is asked for.
+fn trace(script: &Arc<[Line]>, report: &Report, place: usize) -> Vec<String> {
+    let Some(trace) = &report.trace else { return Vec::new() };
+    let asks = trace.actions.iter().enumerate().filter(|(_, action)| **action == model_check::Action::Ask);
+    let Some((first, _)) = asks.clone().nth(place) else { return Vec::new() };
+    let (past, coming) = trace.actions.split_at(first);
+    let (world, _) = retrace(script, trace.faults, past);
+    let mut end = world.clone();
+    let events = coming.iter().map(|action| end.apply(*action)).collect();
+    Stage { world, events }.messages()
 }
 
 /// What begins when, read off what agents ask of their hosts.
 fn moments(script: &Arc<[Line]>, report: &Report, place: usize, application: &Name) -> Vec<Moment> {
     let Some(trace) = &report.trace else { return Vec::new() };
-    let Some(accepted) = report.changes.last().map(|it| it.accepted) else { return Vec::new() };
+    let Some(accepted) = report.changes.get(place).map(|it| it.accepted) else { return Vec::new() };
     let (_, events) = retrace(script, trace.faults, &trace.actions);
     let mut asked = 0;
     let mut moments: Vec<Moment> = Vec::new();
@@ -174,7 +237,8 @@ fn stretch(stretch: &Stretch, application: &Name) -> String {
 
 /// For people.
 pub(crate) fn told(foresight: &Foresight) -> String {
-    let Foresight { refused, seconds, critical_path, stopped, starts, stops, messages, moments, declared } = foresight;
+    let Foresight { refused, seconds, critical_path, stopped, starts, stops, messages, moments, known, trace: _ } =
+        foresight;
     if !refused.is_empty() {
         let reasons: String = refused.iter().map(|it| format!("  ✗ {it}\n")).collect();
         return format!("The manager would refuse this:\n{reasons}");
@@ -189,7 +253,11 @@ pub(crate) fn told(foresight: &Foresight) -> String {
     if moments.len() > MOMENTS_MAX {
         text += &format!("  and {} more moments\n", moments.len() - MOMENTS_MAX);
     }
-    let supposed = if *declared { "" } else { " (1 s for each start, stop and install whose length no type declares)" };
+    let supposed = if *known {
+        ""
+    } else {
+        " (1 s for each start, stop and install of which no type and no past says how long it takes)"
+    };
     match seconds {
         Some(seconds) => text += &format!("  done after {}{supposed}\n", lasting(Duration::from_secs_f64(*seconds))),
         None => text += "  it is never done: somebody waits for ever\n",
@@ -203,7 +271,7 @@ pub(crate) fn told(foresight: &Foresight) -> String {
 }
 
 /// A few names, and how many more there are.
-fn few(names: &[String]) -> String {
+pub(crate) fn few(names: &[String]) -> String {
     let told = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMES_MAX) {
         0 => told,

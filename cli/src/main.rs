@@ -6,6 +6,7 @@
 
 mod agent;
 mod application_file;
+mod applied;
 mod apply;
 mod audit;
 mod binding;
@@ -15,18 +16,22 @@ mod component;
 mod component_file;
 mod component_options;
 mod demo;
+mod drift;
 mod explore;
 mod failure;
 mod faults;
 mod files;
 mod foresight;
 mod history;
+mod import;
 mod language;
+mod making;
 mod manager;
 mod moment;
 mod operator;
 mod optimize;
 mod past;
+mod placing;
 mod plain_http;
 mod plan;
 mod progress;
@@ -40,6 +45,7 @@ mod simulate;
 mod status;
 mod summary;
 mod table;
+mod tiers;
 mod token;
 mod verdict;
 mod vm;
@@ -65,9 +71,12 @@ enum Command {
     Apply(apply::ApplyArguments),
     Scale(apply::ScaleArguments),
     Rollback(apply::RollbackArguments),
+    Check(drift::Arguments),
+    Reconcile(apply::ReconcileArguments),
     Remove(apply::RemoveArguments),
     Fmt(language::FmtArguments),
     Schema(language::SchemaArguments),
+    Import(import::Arguments),
     Status(status::Arguments),
     Vm(vm::Arguments),
     Component(component::Arguments),
@@ -107,9 +116,12 @@ fn main() -> ExitCode {
         Command::Apply(arguments) => apply::apply(&arguments),
         Command::Scale(arguments) => apply::scale(&arguments),
         Command::Rollback(arguments) => apply::rollback(&arguments),
+        Command::Check(arguments) => drift::run(&arguments),
+        Command::Reconcile(arguments) => apply::reconcile(&arguments),
         Command::Remove(arguments) => apply::remove(&arguments),
         Command::Fmt(arguments) => language::format(&arguments),
         Command::Schema(arguments) => language::schema(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Vm(arguments) => vm::run(&arguments),
         Command::Component(arguments) => component::run(&arguments),

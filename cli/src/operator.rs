@@ -9,9 +9,10 @@ use cloud_manager::{
     client::{Client, ClientError, Events, Happening},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use tokio::{
     runtime::{Builder, Runtime},
+    task::JoinSet,
     time::timeout,
 };
 
@@ -58,6 +59,27 @@ impl Operator {
         Ok(self.runtime.block_on(self.client.text(path))?)
     }
 
+    /// Asks for several texts, many at a time; the answers come in the same order.
+    pub(crate) fn texts(&self, paths: Vec<String>) -> Vec<Result<String, ClientError>> {
+        self.runtime.block_on(async {
+            let mut answers = BTreeMap::new();
+            let mut waiting = JoinSet::new();
+            let mut paths = paths.into_iter().enumerate();
+            loop {
+                while waiting.len() < AT_ONCE_MAX
+                    && let Some((place, path)) = paths.next()
+                {
+                    let client = self.client.clone();
+                    waiting.spawn(async move { (place, client.text(&path).await) });
+                }
+                let Some(answered) = waiting.join_next().await else { break };
+                let (place, answer) = answered.expect("a question neither panics nor is called off");
+                answers.insert(place, answer);
+            }
+            answers.into_values().collect()
+        })
+    }
+
     /// Deletes something.
     pub(crate) fn delete(&self, path: &str) -> Result<(), Failure> {
         Ok(self.runtime.block_on(self.client.delete(path))?)
@@ -69,6 +91,8 @@ impl Operator {
     }
 }
 
+/// Questions under way at a time.
+const AT_ONCE_MAX: usize = 32;
 /// How often a stream that broke is begun again before giving up, and the pause before.
 const ATTEMPTS_MAX: u32 = 60;
 const PAUSE: Duration = Duration::from_secs(1);

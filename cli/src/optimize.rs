@@ -1,12 +1,9 @@
 //! `holdfast optimize`: the planner alone, on a problem in the format of Zephyrus2.
 
-use crate::{Ending, failure::Failure, files, progress::ProgressLine, screen};
+use crate::{Ending, failure::Failure, files, placing, screen};
 use clap::Args;
 use planner::report;
-use std::{
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, time::Instant};
 
 /// Place and wire components at the least cost
 #[derive(Args)]
@@ -28,17 +25,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let text = files::read(&arguments.problem)?;
     let begun = Instant::now();
-    let limit = Duration::from_secs(arguments.time_limit);
-    let mut line = ProgressLine::new();
-    let report = report::optimize(&text, &mut |progress| {
-        line.show(|| {
-            let said = |value: Option<i128>| value.map_or("none".into(), |value| value.to_string());
-            let (best, bound) = (said(progress.best), said(progress.bound));
-            format!("goal {}: best so far {best}, proven bound {bound}", progress.goal + 1)
-        });
-        begun.elapsed() < limit
-    });
-    line.done();
+    let report = placing::watched(arguments.time_limit, |go_on| report::optimize(&text, go_on));
     let report = report.map_err(|error| Failure::Optimize(arguments.problem.clone(), error))?;
     if arguments.json {
         screen::print_json(&report.to_json(begun.elapsed().as_secs_f64()))?;

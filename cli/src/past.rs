@@ -79,7 +79,7 @@ fn of_manager(entry: &Entry) -> Option<Input> {
     Some(Input::Manager(match entry {
         Entry::Received { from, payload, .. } => match wire::decode(payload).ok()? {
             ToManager::Report(report) => manager::Input::FromAgent(VmId(from.0), report),
-            ToManager::Listening { .. } | ToManager::Output { .. } => return None,
+            ToManager::Listening { .. } | ToManager::Answer { .. } => return None,
         },
         Entry::Happened { what, .. } => match Manager::read(what)? {
             ManagerHappening::Asked { request, .. } | ManagerHappening::Applied { request, .. } => {
@@ -87,7 +87,7 @@ fn of_manager(entry: &Entry) -> Option<Input> {
             }
             ManagerHappening::FromCloud(outcome) => manager::Input::FromCloud(outcome),
             ManagerHappening::AlarmRang(alarm) => manager::Input::AlarmRang(alarm),
-            ManagerHappening::ShowOutput { .. } => return None,
+            ManagerHappening::Question { .. } => return None,
         },
         Entry::Acknowledged { .. } | Entry::Met { .. } => return None,
     }))
@@ -102,7 +102,7 @@ fn of_agent(agent: &Agent, entry: &Entry) -> Option<Input> {
         Entry::Happened { what, .. } => match Agent::read(what)? {
             AgentHappening::FromHost(outcome) => agent::Input::FromHost(outcome),
             AgentHappening::AlarmRang(alarm) => agent::Input::AlarmRang(alarm),
-            AgentHappening::Listening(_) | AgentHappening::Output { .. } => return None,
+            AgentHappening::Listening(_) | AgentHappening::Answered { .. } => return None,
         },
         Entry::Acknowledged { .. } | Entry::Met { .. } => return None,
     }))

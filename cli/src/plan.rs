@@ -2,21 +2,29 @@
 
 use crate::{
     Ending,
-    application_file::{FileOptions, Record, ValueOptions, no_secrets},
+    application_file::{FileOptions, ValueOptions, no_secrets},
+    applied::{self, Around},
+    explore,
     failure::Failure,
+    files,
     foresight::{self, Foresight},
     operator::{Operator, OperatorOptions},
+    placing::{self, PlacingOptions},
     screen::{self, bold, counted},
+    table::table,
 };
 use clap::Args;
-use cloud_manager::document::ApplicationRecord;
-use deploy::{Difference, Expansion, How, Surroundings};
-use protocol::{Change, Strategy};
+use deploy::{Choice, Difference, Expansion, How, Key, Planned, SecretTexts, Surroundings, rolling};
+use model_check::explore::Settings;
+use planner::plan::TradeOff;
+use protocol::{Change, Name, Strategy, Wish};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::{collections::BTreeMap, iter, path::PathBuf};
 
 /// Lines of each sort.
 const LINES_MAX: usize = 40;
+/// Rows of the table of costs and disturbances.
+const TRADE_OFFS_MAX: usize = 8;
 
 /// Show what an application file would change, and what that would do
 #[derive(Args)]
@@ -37,6 +45,20 @@ pub(crate) struct Arguments {
     /// How additions and removals meet: down-then-up, up-then-down or together
     #[arg(long, value_name = "HOW")]
     strategy: Option<Strategy>,
+    /// Draw the application before and after, as a picture
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Replace components in steps, so that at most so many of a group are out at once
+    #[arg(long, value_name = "N")]
+    rolling: Option<usize>,
+    /// Check every order of events that this could lead to, as far as that is feasible
+    #[arg(long)]
+    explore: bool,
+    /// Where placement is left to the planner: what less disturbance would cost
+    #[arg(long)]
+    trade_off: bool,
+    #[command(flatten)]
+    placing: PlacingOptions,
     #[command(flatten)]
     operator: OperatorOptions,
 }
@@ -44,98 +66,183 @@ pub(crate) struct Arguments {
 /// What an application file would change, and what that would do.
 #[derive(Serialize)]
 pub(crate) struct Plan {
-    application: protocol::Name,
+    application: Name,
     vms: usize,
     components: usize,
     bindings: usize,
     pub(crate) difference: Difference,
+    /// Components that stop and start again, and why.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    restarts: BTreeMap<Key, Vec<String>>,
     pub(crate) strategy: Strategy,
+    /// How many changes lead there.
+    steps: usize,
     wishes: usize,
+    /// What the planner says of the placement, where it was left to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placement: Option<Choice>,
+    /// What less disturbance would cost, if that was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    trade_offs: Vec<Row>,
     pub(crate) foresight: Foresight,
+}
+
+/// One choice between cost and disturbance.
+#[derive(Serialize)]
+struct Row {
+    cost: i128,
+    stopped: i128,
+    proven: bool,
+}
+
+impl From<&TradeOff> for Row {
+    fn from(TradeOff { cost, stopped, proven }: &TradeOff) -> Self {
+        Self { cost: *cost, stopped: *stopped, proven: *proven }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let (_, application) = arguments.file.read()?;
-    let (before, others) = match (&arguments.from, arguments.live) {
+    let (before, around) = match (&arguments.from, arguments.live) {
         (Some(path), _) => {
             let values = ValueOptions::default();
             let (_, before) = values.read(path)?;
-            (Some(before.expand(&Surroundings::default()).map_err(Failure::Application)?), Vec::new())
+            (Some(arguments.placing.expand(&before, &Surroundings::default())?), Around::default())
         }
         (None, true) => {
-            let (before, others) = applied(&Operator::new(&arguments.operator)?, application.name.as_str())?;
-            (before.map(|it| it.expansion), others)
+            let (before, around) = applied::one(&Operator::new(&arguments.operator)?, application.name.as_str())?;
+            (before.map(|it| it.found), around)
         }
-        (None, false) => (None, Vec::new()),
+        (None, false) => (None, Around::default()),
     };
-    let surroundings = Surroundings { before: before.as_ref(), others: &others };
-    let after = application.expand(&surroundings).map_err(Failure::Application)?;
+    let surroundings = Surroundings { before: before.as_ref(), others: &around.others };
+    let after = arguments.placing.expand(&application, &surroundings)?;
+    let rows = match arguments.trade_off {
+        true => application.trade_offs(&surroundings, TRADE_OFFS_MAX).map_err(Failure::Application)?,
+        false => Vec::new(),
+    };
     let before = before.unwrap_or_else(|| Expansion::empty(after.application.clone()));
-    let (plan, _) = Plan::new(&before, &after, &others, arguments.strategy);
-    screen::show(arguments.operator.json, &plan, || screen::coloured(&plan.told(&before)))?;
-    Ok(if plan.foresight.refused.is_empty() { Ending::Done } else { Ending::Refuted })
+    if let Some(path) = &arguments.svg {
+        files::write(path, &deploy::picture(&before, &after))?;
+    }
+    let ends = match arguments.rolling {
+        Some(out_max) => rolling(&before, &after, out_max),
+        None => vec![after.clone()],
+    };
+    let (mut plan, steps) = Plan::new(&before, &ends, &around, arguments.strategy, BTreeMap::new());
+    plan.trade_offs = rows.iter().map(Row::from).collect();
+    screen::show(arguments.operator.json, &plan, || screen::coloured(&plan.told(&before, &after)))?;
+    if !plan.foresight.refused.is_empty() {
+        return Ok(Ending::Refuted);
+    }
+    if arguments.explore {
+        let changes = steps.iter().map(|step| step.planned(&around.others, &no_secrets(&after)).change).collect();
+        let (_, script) = foresight::scripts(&before, &after, &around, changes);
+        let verdict = explore::search_script(&script, Settings::default());
+        if !arguments.operator.json {
+            screen::print(&format!("In every order of events: {verdict}"))?;
+        }
+        // A search that gave up has found nothing wrong.
+        return Ok(if verdict.findings.breach.is_none() { Ending::Done } else { Ending::Refuted });
+    }
+    Ok(Ending::Done)
 }
 
-/// What the manager has of an application, and of all others.
-pub(crate) fn applied(operator: &Operator, name: &str) -> Result<(Option<Record>, Vec<Expansion>), Failure> {
-    let kept: Vec<ApplicationRecord> = operator.get("/v1/applications")?;
-    let (mut own, mut others) = (None, Vec::new());
-    for ApplicationRecord { name: kept, record } in kept {
-        let read = serde_json::from_value::<Record>(record).map_err(|error| Failure::Record(kept.clone(), error))?;
-        if kept == name {
-            own = Some(read);
-        } else {
-            others.push(read.expansion);
-        }
+/// One change on the way from one expansion to another.
+pub(crate) struct Step {
+    before: Expansion,
+    pub(crate) after: Expansion,
+    difference: Difference,
+    strategy: Strategy,
+    restarts: Vec<Wish>,
+}
+
+impl Step {
+    fn new(before: &Expansion, after: &Expansion, strategy: Option<Strategy>) -> Self {
+        let difference = Difference::between(before, after);
+        let strategy = strategy.unwrap_or(difference.usual_strategy(after));
+        Self { before: before.clone(), after: after.clone(), difference, strategy, restarts: Vec::new() }
     }
-    Ok((own, others))
+
+    /// What the manager is asked for.
+    pub(crate) fn planned(&self, others: &[Expansion], secrets: &SecretTexts) -> Planned {
+        let mut planned = self.difference.planned(&self.before, &self.after, others, self.strategy, secrets);
+        planned.change.wishes.extend(self.restarts.iter().cloned());
+        planned
+    }
 }
 
 impl Plan {
-    /// What leads from one expansion to another, and the change without secrets.
+    /// What leads from one expansion to another, by way of others, and each change on that way.
     pub(crate) fn new(
         before: &Expansion,
-        after: &Expansion,
-        others: &[Expansion],
+        ends: &[Expansion],
+        around: &Around,
         strategy: Option<Strategy>,
-    ) -> (Self, Change) {
-        let difference = Difference::between(before, after);
-        let strategy = strategy.unwrap_or(difference.usual_strategy());
-        let change = difference.planned(before, after, others, strategy, &no_secrets(after)).change;
-        let foresight = match change.wishes.is_empty() {
-            true => Foresight::default(),
-            false => foresight::foresee(before, after, others, change.clone()),
-        };
+        restarts: BTreeMap<Key, Vec<String>>,
+    ) -> (Self, Vec<Step>) {
+        let after = ends.last().unwrap_or(before);
+        let begins = iter::once(before).chain(ends);
+        let mut steps: Vec<Step> = begins.zip(ends).map(|(one, other)| Step::new(one, other, strategy)).collect();
+        if let Some(first) = steps.first_mut() {
+            first.restarts = restarts
+                .keys()
+                .map(|key| Wish::RestartComponent { component: key.scoped(&after.application) })
+                .collect();
+        }
+        let changes = steps.iter().map(|step| step.planned(&around.others, &no_secrets(after)).change);
+        let changes: Vec<Change> = changes.filter(|it| !it.wishes.is_empty()).collect();
         let plan = Self {
             application: after.application.clone(),
             vms: after.vms.len(),
             components: after.components.len(),
             bindings: after.bindings(),
-            difference,
-            strategy,
-            wishes: change.wishes.len(),
-            foresight,
+            difference: Difference::between(before, after),
+            restarts,
+            strategy: steps.first().map_or_else(Strategy::default, |it| it.strategy),
+            steps: steps.len(),
+            wishes: changes.iter().map(|it| it.wishes.len()).sum(),
+            placement: after.choice.clone(),
+            trade_offs: Vec::new(),
+            foresight: match changes.is_empty() {
+                true => Foresight::default(),
+                false => foresight::foresee(before, after, around, changes),
+            },
         };
-        (plan, change)
+        (plan, steps)
+    }
+
+    /// Whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.difference.is_empty() && self.restarts.is_empty()
     }
 
     /// For people.
-    pub(crate) fn told(&self, before: &Expansion) -> String {
+    pub(crate) fn told(&self, before: &Expansion, after: &Expansion) -> String {
         let Self { application, vms, components, bindings, difference, strategy, .. } = self;
         let size =
             format!("{} VMs, {} components, {} bindings", counted(*vms), counted(*components), counted(*bindings));
         let mut text = format!("{}: {size}\n", bold(application.as_str()));
-        if difference.is_empty() {
+        text += &self.placement.as_ref().map(placing::told).unwrap_or_default();
+        if !self.trade_offs.is_empty() {
+            let row =
+                |it: &Row| [it.cost.to_string(), it.stopped.to_string(), if it.proven { "yes" } else { "no" }.into()];
+            text += &table(["COST", "STOPPED", "PROVEN"], &self.trade_offs.iter().map(row).collect::<Vec<_>>());
+        }
+        if self.is_empty() {
             return text + "Nothing is different.\n";
         }
-        let line = |what: &str, key: &deploy::Key, how: &How| match how {
-            How::Added => format!("  + {what}{key}\n"),
+        let place = |key: &Key| after.components.get(key).map(|it| format!(" on {}", it.vm)).unwrap_or_default();
+        let line = |what: &str, key: &Key, how: &How| match how {
+            How::Added => format!("  + {what}{key}{}\n", place(key)),
             How::Removed => format!("  - {what}{key}\n"),
             How::Replaced(why) => format!("  ± {what}{key} is replaced: {}\n", why.join(", ")),
             How::Adjusted(why) => format!("  ~ {what}{key}: {}\n", why.join(", ")),
         };
         text += &some(difference.vms.iter().map(|(key, how)| line("vm ", key, how)), "VMs");
         text += &some(difference.components.iter().map(|(key, how)| line("", key, how)), "components");
+        let again = self.restarts.iter().map(|(key, why)| format!("  ↻ {key} starts again: {}\n", why.join(", ")));
+        text += &some(again, "components");
         text += &some(difference.unbound.iter().map(|it| format!("  - {it}\n")), "bindings that go");
         text += &some(difference.bound.iter().map(|it| format!("  + {it}\n")), "bindings that come");
         if !before.vms.is_empty() {
@@ -148,7 +255,10 @@ impl Plan {
                 counted(bindings)
             );
         }
-        text += &format!("Strategy: {strategy}\n");
+        text += &match self.steps {
+            0 | 1 => format!("Strategy: {strategy}\n"),
+            steps => format!("In {steps} steps, one after the other\n"),
+        };
         text + &foresight::told(&self.foresight)
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     moment,
     operator::{Heard, Operator},
     screen,
+    tiers::Tiers,
 };
 use cloud_manager::{
     client::Happening,
@@ -25,11 +26,21 @@ const SILENCE: Duration = Duration::from_secs(3);
 /// Lines about what is waited for.
 const WAITS_MAX: usize = 8;
 
-/// Waits for a change and shows how it goes. It ends well when the change is done, and badly when only a person can help.
-pub(crate) fn wait(operator: &Operator, accepted: &Accepted, json: bool) -> Result<Ending, Failure> {
+/// Waits for a change, shows how it goes and what came of it. It ends well when the change is done, and badly when only a
+/// person can help.
+pub(crate) fn wait(operator: &Operator, accepted: &Accepted, json: bool, tiers: Tiers) -> Result<Ending, Failure> {
+    let ending = follow(operator, accepted, json, tiers)?;
+    if json {
+        screen::print_document(&operator.get::<ChangeRecord>(&format!("/v1/changes/{}", accepted.change))?)?;
+    }
+    Ok(ending)
+}
+
+/// Waits for a change and shows to people how it goes.
+pub(crate) fn follow(operator: &Operator, accepted: &Accepted, json: bool, tiers: Tiers) -> Result<Ending, Failure> {
     let mut view: Box<dyn View> = match (json, io::stdout().is_terminal()) {
         (true, _) => Box::new(Quiet),
-        (false, true) => Box::new(Screen::default()),
+        (false, true) => Box::new(Screen { drawn: 0, tiers, waits: String::new() }),
         (false, false) => Box::new(Lines::default()),
     };
     let mut events = operator.follow(accepted.events_after);
@@ -71,10 +82,8 @@ pub(crate) fn wait(operator: &Operator, accepted: &Accepted, json: bool) -> Resu
         }
     };
     view.end()?;
-    let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", accepted.change))?;
-    if json {
-        screen::print_document(&record)?;
-    } else if ending == Ending::Done {
+    if !json && ending == Ending::Done {
+        let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", accepted.change))?;
         let took = record.done_at_ms.zip(record.accepted_at_ms).map(|(done, accepted)| done.saturating_sub(accepted));
         let took = took.map(|ms| format!(" after {}", screen::lasting(Duration::from_millis(ms)))).unwrap_or_default();
         screen::print(&screen::coloured(&format!("✓ change {} is done{took}\n", accepted.change)))?;
@@ -170,10 +179,11 @@ impl View for Lines {
     }
 }
 
-/// A few lines that are drawn anew.
-#[derive(Default)]
+/// A few lines that are drawn anew: how far each tier is, and what is waited for.
 struct Screen {
     drawn: usize,
+    tiers: Tiers,
+    waits: String,
 }
 
 impl Screen {
@@ -183,6 +193,13 @@ impl Screen {
         self.drawn = text.lines().count();
         screen::print(&format!("{up}{}", screen::coloured(text)))
     }
+
+    fn draw_all(&mut self) -> Result<(), Failure> {
+        // A line that is broken in two would not be taken away whole.
+        let columns = terminal_size::terminal_size().map_or(usize::MAX, |(width, _)| usize::from(width.0));
+        let text = self.tiers.bars() + &self.waits;
+        self.draw(&text.lines().map(|line| line.chars().take(columns).collect::<String>() + "\n").collect::<String>())
+    }
 }
 
 impl View for Screen {
@@ -191,17 +208,18 @@ impl View for Screen {
     }
 
     fn tell(&mut self, event: &EventDocument) -> Result<(), Failure> {
-        // Events stay; what is waited for is drawn below them.
+        if self.tiers.note(event) {
+            return self.draw_all();
+        }
+        // Other events stay; the rest is drawn below them.
         self.draw(&format!("{}\n", line(event)))?;
         self.drawn = 0;
-        Ok(())
+        self.draw_all()
     }
 
     fn waits(&mut self, change: &RunningChange) -> Result<(), Failure> {
-        // A line that is broken in two would not be taken away whole.
-        let columns = terminal_size::terminal_size().map_or(usize::MAX, |(width, _)| usize::from(width.0));
-        let text = waits(change) + "  (interrupting this does not interrupt the change)\n";
-        self.draw(&text.lines().map(|line| line.chars().take(columns).collect::<String>() + "\n").collect::<String>())
+        self.waits = waits(change) + "  (interrupting this does not interrupt the change)\n";
+        self.draw_all()
     }
 
     fn absent(&mut self) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! `holdfast status`: everything at a glance.
 
 use crate::{
-    Ending, binding, component,
+    Ending, applied, binding, component, drift,
     failure::Failure,
     moment,
     operator::{Heard, Operator, OperatorOptions},
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             screen::print_document(&status)?;
         } else {
             let clear = if arguments.watch && io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
-            screen::print(&format!("{clear}{}", shown(&status)))?;
+            screen::print(&format!("{clear}{}", shown(&status, &drift(&operator, &status))))?;
         }
         if !arguments.watch {
             return Ok(Ending::Done);
@@ -51,8 +51,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     }
 }
 
+/// What of each application is not there, or is there and was not asked for.
+fn drift(operator: &Operator, status: &Status) -> Vec<String> {
+    // Whoever may only look does not see what was applied.
+    let applications = applied::all(operator, status).unwrap_or_default();
+    let mut lines = Vec::new();
+    for applied in &applications {
+        let name = &applied.record.expansion.application;
+        // What is under way is on the books already.
+        lines.extend(
+            drift::on_the_books(applied).iter().map(|line| format!("{name}: {line} (holdfast reconcile {name})")),
+        );
+    }
+    lines
+}
+
 /// A status for people.
-fn shown(status: &Status) -> String {
+fn shown(status: &Status, drift: &[String]) -> String {
     let Summary { vms, vms_well, components, components_started, components_failed, bindings, bindings_held, changes } =
         &status.summary;
     let failed = if *components_failed > 0 { format!(", {components_failed} failed") } else { String::new() };
@@ -63,7 +78,9 @@ fn shown(status: &Status) -> String {
         several(*bindings, "binding"),
         several(*changes, "change"),
     ))];
-    parts.push(screen::coloured(&status.attention.iter().map(|it| format!("✗ {it}\n")).collect::<String>()));
+    parts.push(screen::coloured(
+        &status.attention.iter().chain(drift).map(|it| format!("✗ {it}\n")).collect::<String>(),
+    ));
     parts.push(vm::shown(&status.vms));
     parts.push(component::shown(&status.components));
     parts.push(binding::shown(&status.bindings));

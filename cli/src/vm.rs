@@ -2,6 +2,7 @@
 
 use crate::{
     Ending,
+    apply::{self, DrainArguments},
     change::{ChangeOptions, WaitOptions},
     failure::Failure,
     operator::{Operator, OperatorOptions},
@@ -28,6 +29,15 @@ enum Command {
     Remove(Remove),
     List(List),
     Lost(Lost),
+    /// Move all components of an application's VM elsewhere, in safe order
+    #[command(after_help = "\
+The VM stays, and nothing is put on it until holdfast vm undrain or until the file is applied again.
+
+Example: holdfast vm drain 'shop/web[0]'")]
+    Drain(DrainArguments),
+    /// Let components be put on a drained VM again
+    #[command(after_help = "Example: holdfast vm undrain 'shop/web[0]'")]
+    Undrain(DrainArguments),
 }
 
 /// Add VMs
@@ -93,6 +103,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             screen::show(operator.json, &vms, || shown(&vms))?;
             Ok(Ending::Done)
         }
+        Command::Drain(arguments) => apply::drain(arguments, true),
+        Command::Undrain(arguments) => apply::drain(arguments, false),
         Command::Lost(Lost { name, waiting }) => {
             waiting.ask(&Operator::new(&waiting.operator)?, &format!("/v1/vms/{}/lost", segment(name)), &())
         }

@@ -3,6 +3,7 @@
 //! The machine belongs to one task, and nobody else touches it. What can be asked of that task is [`Call`]; a [`Desk`] is
 //! a handle that makes such calls and waits for their answers, and can be cloned freely.
 
+use protocol::letter::Question;
 use protocol::{
     CloudManager, ComponentId, Instruction, Name, VmId,
     manager::{Book, CloudTask, News, Output, Request},
@@ -24,7 +25,7 @@ pub struct Desk {
 #[error("the manager is halting")]
 pub struct Halted;
 
-/// Why there is no invitation or no log.
+/// Why there is no answer, or not the hoped-for one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeskError {
     /// The manager is halting.
@@ -33,6 +34,9 @@ pub enum DeskError {
     /// There is nothing of that name.
     #[error("{0}")]
     Unknown(String),
+    /// Someone else has applied it since the asker looked.
+    #[error("application {0} was changed by someone else meanwhile (look at it again, and ask again)")]
+    Outdated(Name),
     /// It could not be had now; trying again later may help.
     #[error("{0}")]
     Unavailable(String),
@@ -58,6 +62,8 @@ pub struct Applied {
     pub name: Name,
     /// Its record, as whoever applied it wrote it down; nothing, to forget it.
     pub record: Option<String>,
+    /// The version of the record that it replaces; whichever, if nothing is said.
+    pub replaces: Option<u64>,
 }
 
 /// A look at the machine between two steps.
@@ -74,7 +80,7 @@ pub enum Call {
         /// What is to be remembered of an application if it is accepted.
         application: Option<Applied>,
         /// Where the answer goes.
-        answer: oneshot::Sender<News>,
+        answer: oneshot::Sender<Result<News, DeskError>>,
     },
     /// What was applied last of each application.
     Applications {
@@ -101,12 +107,12 @@ pub enum Call {
         /// Where the answer goes.
         answer: oneshot::Sender<Result<String, DeskError>>,
     },
-    /// The end of what a component's operations wrote.
-    Logs {
+    /// Something about a component that its agent knows.
+    Question {
         /// The component.
         component: Name,
-        /// No more than so many bytes.
-        bytes_max: usize,
+        /// What.
+        question: Question,
         /// Where the answer goes.
         answer: oneshot::Sender<Result<String, DeskError>>,
     },
@@ -119,8 +125,8 @@ impl Desk {
     }
 
     /// Hands a request to the machine; the answer is [`News::Accepted`] or [`News::Refused`], after it was journalled.
-    pub async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<News, Halted> {
-        self.call(|answer| Call::Ask { request, clouds, application: None, answer }).await
+    pub async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<News, DeskError> {
+        self.call(|answer| Call::Ask { request, clouds, application: None, answer }).await?
     }
 
     /// The same, and an application is remembered with it if it is accepted.
@@ -129,8 +135,8 @@ impl Desk {
         request: Request,
         clouds: BTreeMap<Name, String>,
         application: Applied,
-    ) -> Result<News, Halted> {
-        self.call(|answer| Call::Ask { request, clouds, application: Some(application), answer }).await
+    ) -> Result<News, DeskError> {
+        self.call(|answer| Call::Ask { request, clouds, application: Some(application), answer }).await?
     }
 
     /// What was applied last of each application.
@@ -165,9 +171,9 @@ impl Desk {
         self.call(|answer| Call::Invite { vm, good_for_s, answer }).await?
     }
 
-    /// The end of what a component's operations wrote.
-    pub async fn logs(&self, component: Name, bytes_max: usize) -> Result<String, DeskError> {
-        self.call(|answer| Call::Logs { component, bytes_max, answer }).await?
+    /// Something about a component that its agent knows.
+    pub async fn question(&self, component: Name, question: Question) -> Result<String, DeskError> {
+        self.call(|answer| Call::Question { component, question, answer }).await?
     }
 
     async fn call<T>(&self, call: impl FnOnce(oneshot::Sender<T>) -> Call) -> Result<T, Halted> {

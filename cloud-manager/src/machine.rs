@@ -6,7 +6,7 @@
 //! bindings get their tickets, and neighbours are told where to find each other before they have to.
 
 use crate::desk::{Event, NameRegister};
-use protocol::letter::{Statement, ToAgent, ToManager};
+use protocol::letter::{Question, Statement, ToAgent, ToManager};
 use protocol::manager::{self, Alarm, CloudOutcome, CloudTask, Input, News, Note, Request};
 use protocol::{BindingId, CloudManager, Instruction, Name, Order, Ticket, VmId, wire};
 use runtime::engine::{Machine, Moment, Output};
@@ -63,14 +63,14 @@ pub enum Happening {
     FromCloud(CloudOutcome),
     /// An alarm rang.
     AlarmRang(Alarm),
-    /// The operator wants to see the output of a component.
-    ShowOutput {
+    /// The operator wants to know something about a component, which its agent knows.
+    Question {
         /// The number of the question.
-        question: u64,
-        /// Of which component.
+        number: u64,
+        /// About which component.
         component: Name,
-        /// At most so many bytes.
-        bytes_max: u32,
+        /// What.
+        question: Question,
     },
     /// The operator asks for something that makes an application as it is described.
     Applied {
@@ -96,12 +96,12 @@ pub enum Effect {
     Cloud(CloudTask, Option<String>),
     /// Ring at that moment.
     Alarm(Alarm, Moment),
-    /// The output of a component, or why it cannot be shown.
-    Output {
+    /// What the operator wanted to know about a component, or why it cannot be said.
+    Answer {
         /// The number of the question.
-        question: u64,
+        number: u64,
         /// The answer.
-        output: Result<String, String>,
+        answer: Result<String, String>,
     },
     /// A VM is gone for ever: it gets no certificate any more.
     Revoke(PeerId),
@@ -281,15 +281,15 @@ impl Manager {
         acquainted.map(|whom| send(*whom, &ToAgent::Neighbour { vm, address })).collect()
     }
 
-    fn show_output(&self, question: u64, component: &Name, bytes_max: u32) -> Outputs {
-        let refuse = |why: String| vec![Output::Effect(Effect::Output { question, output: Err(why) })];
+    fn pass_on(&self, number: u64, component: &Name, question: Question) -> Outputs {
+        let refuse = |why: String| vec![Output::Effect(Effect::Answer { number, answer: Err(why) })];
         let book = self.books.manager.book();
         let Some(entry) = book.component(component) else {
             return refuse(format!("there is no component {component}"));
         };
         match (book.vm_of(entry).id, entry.id) {
             (Some(vm), Some(component)) => {
-                vec![send(vm, &ToAgent::ShowOutput { question, component, bytes_max })]
+                vec![send(vm, &ToAgent::Ask { number, component, question })]
             }
             _ => refuse(format!("component {component} waits for its phase; nothing of it has run")),
         }
@@ -305,8 +305,8 @@ impl Machine for Manager {
         match wire::decode(payload) {
             Ok(ToManager::Report(report)) => self.step(at, Input::FromAgent(vm, report), None),
             Ok(ToManager::Listening { address }) => self.listening(vm, address),
-            Ok(ToManager::Output { question, output }) => {
-                vec![Output::Effect(Effect::Output { question, output })]
+            Ok(ToManager::Answer { number, answer }) => {
+                vec![Output::Effect(Effect::Answer { number, answer })]
             }
             Err(_) => vec![Output::Effect(Effect::Distrusted(from, "it is no letter of an agent"))],
         }
@@ -338,9 +338,7 @@ impl Machine for Manager {
                 self.books.alarms.remove(&alarm);
                 self.step(at, Input::AlarmRang(alarm), None)
             }
-            Happening::ShowOutput { question, component, bytes_max } => {
-                self.show_output(question, &component, bytes_max)
-            }
+            Happening::Question { number, component, question } => self.pass_on(number, &component, question),
         }
     }
 

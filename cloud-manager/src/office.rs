@@ -6,7 +6,7 @@
 
 use crate::cloud::LocalCloud;
 use crate::desk::{Applied, Call, DeskError};
-use crate::document::asked::in_words;
+use crate::document::{ApplicationRecord, asked::in_words};
 use crate::machine::{Effect, Happening, Manager};
 use crate::program::reachable;
 use protocol::manager::{Alarm, CloudOutcome, CloudTask, Health, News, Request};
@@ -26,7 +26,7 @@ use tokio::sync::{oneshot, watch};
 /// How long an agent may be away before the manager's machine is told that it is silent.
 const SILENCE: Duration = Duration::from_secs(5);
 /// How long an operator waits for the output of a component.
-const OUTPUT_PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 /// The cloud whose VMs are processes on this machine.
 pub(crate) const LOCAL: &str = "local";
 
@@ -180,7 +180,7 @@ impl Actor for Office {
                 done.inspect_err(|error| tracing::error!(%error, "a VM cannot be revoked"))?;
             }
             Errand::Connection(event) => desks.notice(&myself, event),
-            Errand::Call(call) => desks.answer(&myself, call),
+            Errand::Call(call) => desks.answer(&myself, call).await,
             Errand::Application(Application { wish, answer }) => {
                 let granted = desks.consider(wish).await;
                 if let Err(refused) = &granted {
@@ -253,9 +253,9 @@ impl Desks {
             }
             Effect::Cloud(task, cloud) => self.ask_cloud(myself, task, cloud.as_deref()),
             Effect::Alarm(alarm, due) => self.set_alarm(alarm, due),
-            Effect::Output { question, output } => {
-                if let Some(answer) = self.questions.remove(&question) {
-                    let _ = answer.send(output.map_err(DeskError::Unknown));
+            Effect::Answer { number, answer } => {
+                if let Some(asker) = self.questions.remove(&number) {
+                    let _ = asker.send(answer.map_err(DeskError::Unknown));
                 }
             }
             Effect::Revoke(peer) => {
@@ -334,13 +334,20 @@ impl Desks {
         myself.send_after(SILENCE, move || Errand::StillAway(vm, departure));
     }
 
-    fn answer(&mut self, myself: &ActorRef<Errand>, call: Call) {
+    async fn answer(&mut self, myself: &ActorRef<Errand>, call: Call) {
         match call {
             Call::Ask { request, clouds, application, answer } => {
+                if let Some(application) = &application
+                    && self.is_outdated(application).await
+                {
+                    // Whoever asked may be gone by now; then nobody misses the answer.
+                    let _ = answer.send(Err(DeskError::Outdated(application.name.clone())));
+                    return;
+                }
                 let about = in_words(&request);
                 let happening = match application {
                     None => Happening::Asked { request, about, clouds },
-                    Some(Applied { name, record }) => {
+                    Some(Applied { name, record, .. }) => {
                         let about = format!("apply {name}: {about}");
                         Happening::Applied { request, about, clouds, application: name, record }
                     }
@@ -367,15 +374,29 @@ impl Desks {
                 let token = token.map(|token| token.to_string());
                 let _ = answer.send(token.map_err(|error| DeskError::Unavailable(error.to_string())));
             }
-            Call::Logs { component, bytes_max, answer } => {
+            Call::Question { component, question, answer } => {
                 // Questions are told apart across restarts by beginning with the time.
-                let question = self.questions.last_key_value().map_or(Moment::now().0, |(last, _)| last + 1);
-                self.questions.insert(question, answer);
-                let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX);
-                self.happened(Happening::ShowOutput { question, component, bytes_max });
-                myself.send_after(OUTPUT_PATIENCE, move || Errand::GiveUp(question));
+                let number = self.questions.last_key_value().map_or(Moment::now().0, |(last, _)| last + 1);
+                self.questions.insert(number, answer);
+                self.happened(Happening::Question { number, component, question });
+                myself.send_after(ANSWER_PATIENCE, move || Errand::GiveUp(number));
             }
         }
+    }
+
+    /// Whether someone else has applied it since the asker looked. Nobody else asks for changes, and the engine does things
+    /// in order: what is so now is so when it is asked.
+    async fn is_outdated(&self, application: &Applied) -> bool {
+        let Some(replaces) = application.replaces else { return false };
+        let (answer, answered) = oneshot::channel();
+        let name = application.name.clone();
+        let look = move |manager: &Manager| {
+            let record = manager.applications().get(&name).map(String::as_str);
+            let _ = answer.send(ApplicationRecord::version_of(record));
+        };
+        self.tell(Message::Look(Box::new(look)));
+        // An engine that does not answer refuses for itself.
+        answered.await.is_ok_and(|version| version != replaces)
     }
 
     /// Decides about someone at the door.
@@ -405,13 +426,13 @@ impl Desks {
         let wanted = Name::new(name.as_str()).map_err(|error| not_wanted(&error.to_string()))?;
         let mut found = self.awaited(&wanted).await.ok_or_else(halting)?;
         if found.is_none() {
-            let (answer, answered) = oneshot::channel();
+            let (answer, answered) = oneshot::channel::<Result<News, Error>>();
             let wishes = vec![Wish::AddVm { vm: wanted.clone() }];
             let request = Request::Make(Change { wishes, ..Change::default() });
             let about = format!("{wanted} joins");
             let asked = Happening::Asked { request, about, clouds: BTreeMap::new() };
             self.tell(Message::Happened(asked, Some(first_news(answer))));
-            if let News::Refused(refusals) = answered.await.map_err(|_| halting())? {
+            if let News::Refused(refusals) = answered.await.map_err(|_| halting())?? {
                 let why = refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
                 return Err(not_wanted(&why));
             }
@@ -438,7 +459,7 @@ impl Desks {
 }
 
 /// Passes the machine's first news on to whoever asked: it is the answer.
-fn first_news(answer: oneshot::Sender<News>) -> Reply<Manager> {
+fn first_news<E: Send + 'static>(answer: oneshot::Sender<Result<News, E>>) -> Reply<Manager> {
     Box::new(move |outputs| {
         let news = outputs.iter().find_map(|output| match output {
             Output::Effect(Effect::Told(event)) => Some(event.news.clone()),
@@ -446,7 +467,7 @@ fn first_news(answer: oneshot::Sender<News>) -> Reply<Manager> {
         });
         if let Some(news) = news {
             // Whoever asked may be gone by now; what was asked is done all the same.
-            let _ = answer.send(news);
+            let _ = answer.send(Ok(news));
         }
     })
 }

@@ -316,9 +316,10 @@ async fn every_route_is_described_and_answers_as_described() {
         unseen.retain(|(seen, at)| (seen.as_str(), at.as_str()) != (method, template));
     }
     assert_eq!(misfits, [""; 0]);
-    // The other two do not answer in JSON.
+    // The others do not answer in JSON.
     let rest: Vec<&str> = unseen.iter().map(|(_, path)| path.as_str()).collect();
-    assert_eq!(rest, ["/v1/components/{name}/logs", "/v1/events"]);
+    assert_eq!(rest, ["/v1/components/{name}/drift", "/v1/components/{name}/logs", "/v1/events"]);
+    assert_eq!(client.text("/v1/components/app/drift").await.unwrap(), "file a.conf was changed");
     assert_eq!(client.text("/v1/components/app/logs?bytes=8").await.unwrap(), "app wrot");
 }
 

@@ -2,11 +2,12 @@
 
 use crate::{
     Inputs,
+    component_group::{override_counts, read_component},
     component_type::{self, ComponentType},
-    document::{Document, Sort, beside},
+    document::{Document, beside},
     expansion::Secret,
     nearest::hint,
-    node::{Content, Key, Node},
+    node::{Key, Node},
     problem::{Findings, Problems},
     reading::Reading,
     source::{Sources, Span},
@@ -14,10 +15,11 @@ use crate::{
 };
 use protocol::Name;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) const VM_FIELDS: &[&str] = &["count", "cloud", "labels", "resources"];
-pub(crate) const COMPONENT_FIELDS: &[&str] = &["type", "count", "on", "parameters", "bind", "description"];
+pub(crate) const VM_FIELDS: &[&str] = &["count", "most", "cloud", "labels", "resources", "cost"];
+pub(crate) const COMPONENT_FIELDS: &[&str] = &["type", "count", "on", "parameters", "bind", "load", "description"];
+pub(crate) const LOAD_FIELDS: &[&str] = &["each", "factor"];
 pub(crate) const BIND_FIELDS: &[&str] = &["to", "how"];
 pub(crate) const SECRET_FIELDS: &[&str] = &["environment", "file", "command", "version"];
 /// The words for ways to wire, which are no names of components.
@@ -25,7 +27,7 @@ pub(crate) const WAYS: [(&str, Way); 4] =
     [("one", Way::One), ("index", Way::Index), ("all", Way::All), ("none", Way::Nobody)];
 
 /// An application as its files describe it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Application {
     /// What it is called; the names of its VMs and components begin with it.
     pub name: Name,
@@ -33,6 +35,12 @@ pub struct Application {
     pub(crate) vms: BTreeMap<Name, VmGroup>,
     pub(crate) components: BTreeMap<Name, ComponentGroup>,
     pub(crate) types: BTreeMap<String, (Span, ComponentType)>,
+    /// What must hold of the placement.
+    pub(crate) constraints: Vec<(String, Span)>,
+    /// What is to be as small as possible, what matters most first.
+    pub(crate) preferences: Vec<(String, Span)>,
+    /// VMs on which no component may be.
+    pub(crate) drained: BTreeSet<crate::Key>,
     /// Findings of the first reading: they are told together with those of the expansion.
     pub(crate) findings: Findings,
 }
@@ -40,7 +48,12 @@ pub struct Application {
 /// VMs that are alike.
 #[derive(Clone, Debug)]
 pub(crate) struct VmGroup {
+    /// How many there are, or may be.
     pub(crate) count: u32,
+    /// Whether there are only as many as are used.
+    pub(crate) as_needed: bool,
+    /// What each costs.
+    pub(crate) cost: u64,
     pub(crate) cloud: Option<String>,
     pub(crate) labels: BTreeMap<String, String>,
     /// What each has; what is not listed is not counted.
@@ -52,13 +65,26 @@ pub(crate) struct VmGroup {
 #[derive(Clone, Debug)]
 pub(crate) struct ComponentGroup {
     pub(crate) type_name: String,
+    /// How many there are.
     pub(crate) count: u32,
-    /// VMs that they may be on: groups, or single VMs of groups.
+    /// Whether there are as many as are needed, whatever the count.
+    pub(crate) as_needed: bool,
+    /// VMs that they may be on: groups, or single VMs of groups; any, if there are none.
     pub(crate) on: Vec<Target>,
+    pub(crate) load: Option<Load>,
     pub(crate) parameters: BTreeMap<String, Value>,
     pub(crate) secrets: BTreeMap<String, Secret>,
     pub(crate) wiring: BTreeMap<Name, Wiring>,
     pub(crate) span: Span,
+}
+
+/// What one component of a group can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// The most that each takes.
+    pub(crate) each: u64,
+    /// How much of it comes for each unit of the application's load.
+    pub(crate) factor: u64,
 }
 
 /// How one import is wired.
@@ -91,6 +117,32 @@ pub(crate) struct Target {
     pub(crate) group: Name,
     pub(crate) index: Option<u32>,
     pub(crate) span: Span,
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(application) = &self.application {
+            write!(formatter, "{application}/")?;
+        }
+        match self.index {
+            Some(index) => write!(formatter, "{}[{index}]", self.group),
+            None => write!(formatter, "{}", self.group),
+        }
+    }
+}
+
+/// A load that cannot be turned into numbers of components.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// No component says what it takes.
+    #[error("no component of {0} says what load each can take (`load: 40000` under the component)")]
+    Unknown(String),
+    /// This one does not.
+    #[error("there is no component `{0}` with a load{1}")]
+    NoLoad(String, String),
+    /// The arithmetic fails.
+    #[error(transparent)]
+    Load(#[from] planner::scale::LoadError),
 }
 
 impl Application {
@@ -131,13 +183,32 @@ impl Application {
             components.extend(name.zip(read_component(key, node, &types, &secrets, &vms, &mut reading)));
         }
         override_counts(inputs, &mut sources, &mut components, &mut reading);
+        let mut texts = |nodes: &[Node], what: &str| -> Vec<(String, Span)> {
+            let read = nodes.iter().filter_map(|node| Some((reading.text(node, what)?.to_owned(), node.span)));
+            read.collect()
+        };
+        let constraints = texts(&document.constraints, "a constraint");
+        let preferences = texts(&document.preferences, "a preference");
         let by_export = template::exported_values(&types);
         // What could not be read of a type would be missed by its templates, too.
         for (_, component_type) in types.values().filter(|(_, it)| it.sound) {
             template::check(component_type, &by_export, &sources, &mut reading);
         }
         match name {
-            Some(name) => Ok(Self { name, sources, vms, components, types, findings: reading.findings }),
+            Some(name) => {
+                let findings = reading.findings;
+                Ok(Self {
+                    name,
+                    sources,
+                    vms,
+                    components,
+                    types,
+                    constraints,
+                    preferences,
+                    drained: inputs.drained.clone(),
+                    findings,
+                })
+            }
             None => reading.findings.conclude(&sources).and_then(|()| Err(Problems(Vec::new()))),
         }
     }
@@ -147,6 +218,53 @@ impl Application {
         let mut findings = Findings::default();
         let root = crate::yaml::parse(0, text, &mut findings).0?;
         (findings.count() == 0).then(|| Reading::value(&root))
+    }
+
+    /// Whether the planner decides where components go: some may be anywhere, or as many as are needed; or something is
+    /// said about the placement.
+    pub fn leaves_a_choice(&self) -> bool {
+        let open = |group: &ComponentGroup| group.as_needed || (group.on.is_empty() && self.vms.len() > 1);
+        !self.constraints.is_empty()
+            || !self.preferences.is_empty()
+            || self.vms.values().any(|it| it.as_needed)
+            || self.components.values().any(open)
+    }
+
+    /// The VMs that a group may be on: all, if nothing is said.
+    pub(crate) fn allowed(&self, group: &ComponentGroup) -> Vec<Target> {
+        if !group.on.is_empty() {
+            return group.on.clone();
+        }
+        let all = self.vms.iter();
+        all.map(|(name, it)| Target { application: None, group: name.clone(), index: None, span: it.span }).collect()
+    }
+
+    /// How many components of each group a load needs, for groups that say what each can take. A group that is listed in
+    /// `own` has that load, whatever the application's.
+    pub fn counts_for(&self, load: u64, own: &BTreeMap<String, u64>) -> Result<BTreeMap<String, u32>, LoadError> {
+        let known: Vec<planner::scale::Load> = self
+            .components
+            .iter()
+            .filter_map(|(name, group)| {
+                let Load { each, factor } = group.load?;
+                Some(planner::scale::Load { component: name.to_string(), load_max: Some(each), factor })
+            })
+            .collect();
+        if known.is_empty() {
+            return Err(LoadError::Unknown(self.name.to_string()));
+        }
+        if let Some(name) = own.keys().find(|name| !known.iter().any(|it| it.component == **name)) {
+            let right = hint(name, known.iter().map(|it| it.component.as_str()));
+            return Err(LoadError::NoLoad(name.clone(), right));
+        }
+        let counts = planner::scale::instances(load, &known, own)?;
+        counts
+            .into_iter()
+            .map(|(name, count)| match u32::try_from(count) {
+                Ok(count) => Ok((name, count)),
+                Err(_) => Err(LoadError::Load(planner::scale::LoadError::TooLarge(name))),
+            })
+            .collect()
     }
 
     /// The number of components of each group, as the files and the inputs say.
@@ -180,7 +298,14 @@ fn read_vms(section: &[(Key, Node)], reading: &mut Reading) -> BTreeMap<Name, Vm
     for (key, node) in section {
         let name = reading.name(&key.text, key.span);
         let fields = reading.fields(node, "a group of VMs", VM_FIELDS);
-        let count = fields.get("count").map_or(Some(1), |node| reading.count(node, "`count`")).unwrap_or(1);
+        let most = fields.entry("most");
+        if let (Some((key, _)), Some(_)) = (most, fields.get("count")) {
+            reading
+                .wrong(key.span, "either `count`, exactly so many, or `most`, as many as are used and at most so many");
+        }
+        let said = fields.entry("count").or(most);
+        let count = said.and_then(|(key, node)| reading.count(node, &format!("`{}`", key.text))).unwrap_or(1);
+        let cost = fields.get("cost").and_then(|node| reading.number(node, "`cost`")).unwrap_or(0);
         let cloud = fields.get("cloud").and_then(|node| reading.text(node, "a cloud").map(str::to_owned));
         let mut labels = BTreeMap::new();
         for (key, node) in component_type::entries(reading, fields.get("labels"), "`labels`") {
@@ -190,200 +315,9 @@ fn read_vms(section: &[(Key, Node)], reading: &mut Reading) -> BTreeMap<Name, Vm
         for (key, node) in component_type::entries(reading, fields.get("resources"), "`resources`") {
             resources.extend(reading.number(node, "an amount").map(|number| (key.text.clone(), number)));
         }
-        vms.extend(name.map(|name| (name, VmGroup { count, cloud, labels, resources, span: key.span })));
+        vms.extend(name.map(|name| {
+            (name, VmGroup { count, as_needed: most.is_some(), cost, cloud, labels, resources, span: key.span })
+        }));
     }
     vms
-}
-
-fn read_component(
-    key: &Key,
-    node: &Node,
-    types: &BTreeMap<String, (Span, ComponentType)>,
-    secrets: &BTreeMap<String, Secret>,
-    vms: &BTreeMap<Name, VmGroup>,
-    reading: &mut Reading,
-) -> Option<ComponentGroup> {
-    let fields = reading.fields(node, "a component", COMPONENT_FIELDS);
-    if let Some(node) = fields.get("description") {
-        reading.text(node, "a description");
-    }
-    let count = fields.get("count").map_or(Some(1), |node| reading.count(node, "`count`")).unwrap_or(1);
-    let mut on: Vec<Target> = Vec::new();
-    for node in fields.get("on").map(|node| reading.items(node, "`on`")).unwrap_or_default() {
-        let Some(target) = read_target(node, reading) else { continue };
-        match vms.get(&target.group) {
-            _ if target.application.is_some() => {
-                reading.wrong(node.span, "a component is on a VM of its own application");
-            }
-            None => {
-                let right = hint(target.group.as_str(), vms.keys().map(Name::as_str));
-                reading.wrong(node.span, format!("there is no group of VMs `{}`{right}", target.group));
-            }
-            Some(group) if target.index.is_some_and(|index| index >= group.count) => {
-                let says = format!("`{}` has {} VMs, counted from 0", target.group, group.count);
-                reading.wrong(node.span, says);
-            }
-            Some(_) => on.push(target),
-        }
-    }
-    if fields.get("on").is_none() {
-        match vms.iter().next().filter(|_| vms.len() == 1) {
-            Some((name, group)) => {
-                on.push(Target { application: None, group: name.clone(), index: None, span: group.span });
-            }
-            None => {
-                let groups: Vec<&str> = vms.keys().map(Name::as_str).collect();
-                let says = format!(
-                    "`{}` does not say where it runs (`on:` one of {})",
-                    key.text,
-                    crate::nearest::listed(&groups)
-                );
-                reading.wrong(key.span, says);
-            }
-        }
-    }
-    let Some(type_node) = fields.get("type") else {
-        reading.wrong(key.span, format!("`{}` has no type (`type: …`)", key.text));
-        return None;
-    };
-    let type_name = reading.text(type_node, "a type")?.to_owned();
-    let Some((_, component_type)) = types.get(&type_name) else {
-        let right = hint(&type_name, types.keys().map(String::as_str));
-        reading.wrong(type_node.span, format!("there is no type `{}`{right}", type_name.escape_debug()));
-        return None;
-    };
-    let (parameters, secrets) = read_parameters(key, fields.get("parameters"), component_type, secrets, reading);
-    let mut wiring = BTreeMap::new();
-    for (key, node) in component_type::entries(reading, fields.get("bind"), "`bind`") {
-        let import = component_type.imports.keys().find(|name| name.as_str() == key.text);
-        if import.is_none() && component_type.sound {
-            let right = hint(&key.text, component_type.imports.keys().map(Name::as_str));
-            reading.wrong(key.span, format!("type `{type_name}` has no import `{}`{right}", key.text.escape_debug()));
-        }
-        wiring.extend(import.cloned().zip(read_wiring(key, node, reading)));
-    }
-    Some(ComponentGroup { type_name, count, on, parameters, secrets, wiring, span: key.span })
-}
-
-fn read_parameters(
-    key: &Key,
-    node: Option<&Node>,
-    component_type: &ComponentType,
-    known: &BTreeMap<String, Secret>,
-    reading: &mut Reading,
-) -> (BTreeMap<String, Value>, BTreeMap<String, Secret>) {
-    let (mut parameters, mut secrets) = (BTreeMap::new(), BTreeMap::new());
-    for (key, node) in component_type::entries(reading, node, "`parameters`") {
-        let Some(parameter) = component_type.parameters.get(&key.text) else {
-            if component_type.sound {
-                let right = hint(&key.text, component_type.parameters.keys().map(String::as_str));
-                reading.wrong(key.span, format!("there is no parameter `{}`{right}", key.text.escape_debug()));
-            }
-            continue;
-        };
-        if parameter.sort == Sort::Secret {
-            match node.get("secret").map(|it| &it.content) {
-                Some(Content::Scalar { text, .. }) if node.entries().len() == 1 => match known.get(text) {
-                    Some(secret) => drop(secrets.insert(key.text.clone(), secret.clone())),
-                    None => {
-                        let right = hint(text, known.keys().map(String::as_str));
-                        reading.wrong(node.span, format!("there is no secret `{}`{right}", text.escape_debug()));
-                    }
-                },
-                _ => reading.wrong(
-                    node.span,
-                    format!("`{}` is a secret, written {{ secret: NAME }}; its text is never in a file", key.text),
-                ),
-            }
-            continue;
-        }
-        let value = Reading::value(node);
-        if let Some(wanted) = parameter.sort.complaint(&value) {
-            reading.wrong(node.span, format!("`{}` is {wanted}, not {}", key.text, node.in_words()));
-        }
-        // A text may be written without quotes, and is a text then, too.
-        let text = match &node.content {
-            Content::Scalar { text, .. } if parameter.sort == Sort::Text => Some(text.clone().into()),
-            _ => None,
-        };
-        parameters.insert(key.text.clone(), text.unwrap_or(value));
-    }
-    for (name, parameter) in &component_type.parameters {
-        if parameters.contains_key(name) || secrets.contains_key(name) || node.is_some_and(|it| it.get(name).is_some())
-        {
-            continue;
-        }
-        match &parameter.default {
-            Some(default) => drop(parameters.insert(name.clone(), default.clone())),
-            None => reading
-                .wrong(key.span, format!("`{}` does not say its parameter `{name}`, which has no default", key.text)),
-        }
-    }
-    (parameters, secrets)
-}
-
-fn read_wiring(key: &Key, node: &Node, reading: &mut Reading) -> Option<Wiring> {
-    let span = node.span;
-    let targets = |nodes: &[Node], reading: &mut Reading| -> Vec<Target> {
-        nodes.iter().filter_map(|node| read_target(node, reading)).collect()
-    };
-    match &node.content {
-        Content::Scalar { text, .. } => {
-            let way = WAYS.iter().find(|(word, _)| word == text).map(|(_, way)| *way);
-            let to = if way.is_none() { targets(std::slice::from_ref(node), reading) } else { Vec::new() };
-            Some(Wiring { to, way, span })
-        }
-        Content::List { items, .. } => {
-            if items.is_empty() {
-                reading.wrong(span, format!("`{}` is bound to an empty list (say `none`)", key.text));
-            }
-            Some(Wiring { to: targets(items, reading), way: None, span })
-        }
-        Content::Map { .. } => {
-            let fields = reading.fields(node, "a wiring", BIND_FIELDS);
-            let way = fields.get("how").and_then(|node| reading.one_of(node, "`how`", &WAYS));
-            let to = fields.get("to").map(|node| reading.items(node, "`to`")).unwrap_or_default();
-            Some(Wiring { to: targets(to, reading), way, span })
-        }
-    }
-}
-
-/// A group or one of a group: `web`, `web[2]`, `shared/database`, `shared/database[0]`.
-fn read_target(node: &Node, reading: &mut Reading) -> Option<Target> {
-    let text = reading.text(node, "a name")?;
-    let (application, rest) = match text.split_once('/') {
-        Some((application, rest)) => (Some(reading.name(application, node.span)?), rest),
-        None => (None, text),
-    };
-    let (group, index) = match rest.split_once('[') {
-        Some((group, index)) => {
-            let Some(index) = index.strip_suffix(']').and_then(|index| index.parse().ok()) else {
-                reading.wrong(node.span, format!("`{}` is no name (write it like web or web[2])", text.escape_debug()));
-                return None;
-            };
-            (group, Some(index))
-        }
-        None => (rest, None),
-    };
-    Some(Target { application, group: reading.name(group, node.span)?, index, span: node.span })
-}
-
-/// What `scale` says has the last word.
-fn override_counts(
-    inputs: &Inputs,
-    sources: &mut Sources,
-    components: &mut BTreeMap<Name, ComponentGroup>,
-    reading: &mut Reading,
-) {
-    for (name, count) in &inputs.counts {
-        match components.iter_mut().find(|(it, _)| it.as_str() == name) {
-            Some((_, group)) => group.count = *count,
-            None => {
-                let file = sources.add("scale", &format!("{name}={count}"));
-                let right = hint(name, components.keys().map(Name::as_str));
-                let says = format!("there is no component `{}`{right}", name.escape_debug());
-                reading.wrong(Span { file, start: 0, end: name.len() }, says);
-            }
-        }
-    }
 }

@@ -5,7 +5,6 @@ use crate::{
     expansion::{Definition, Expansion, Key},
 };
 use protocol::{Change, Import, Kind, Name, Strategy, Wire, Wish};
-use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -26,8 +25,11 @@ pub struct Planned {
 impl Difference {
     /// The strategy for this difference, if nobody chooses another: what is replaced under its own name goes first, because
     /// two of one name may want the same port or file; else what is new comes first, so that clients can go over to it.
-    pub fn usual_strategy(&self) -> Strategy {
-        match (self.replaces(), self.adds() && self.removes()) {
+    ///
+    /// Where room is scarce, what goes has to go first, too.
+    pub fn usual_strategy(&self, after: &Expansion) -> Strategy {
+        let scarce = after.choice.as_ref().is_some_and(|it| it.scarce);
+        match (self.replaces() || (scarce && self.removes()), self.adds() && self.removes()) {
             (true, _) => Strategy::DownThenUp,
             (false, true) => Strategy::UpThenDown,
             (false, false) => Strategy::Together,
@@ -117,7 +119,7 @@ fn wire(application: &Name, binding: &crate::difference::Binding) -> Wire {
 }
 
 fn adjusted(before: &Expansion, after: &Expansion, key: &Key) -> Vec<Wish> {
-    let imports = after.definitions[&key.group].imports.keys();
+    let imports = after.definition_of(key).into_iter().flat_map(|it| it.imports.keys());
     let changed = imports.filter_map(|import| {
         let (one, other) = (before.need(key, import)?, after.need(key, import)?);
         let wish =
@@ -137,11 +139,13 @@ struct Kinds<'a> {
 impl<'a> Kinds<'a> {
     fn kind(&mut self, key: &Key) -> Arc<Kind> {
         let expansion: &'a Expansion = self.expansion;
-        let (group, definition) =
-            expansion.definitions.get_key_value(&key.group).expect("every component has a definition");
+        let definition = expansion.definition_of(key).expect("every component has a definition");
         let need = |import| expansion.need(key, import).map_or(0, protocol::Need::number);
         let numbers: Vec<u32> = definition.imports.keys().map(need).collect();
         let secrets = self.secrets;
+        let group = expansion.definitions.get_key_value(&key.group).filter(|_| !expansion.older.contains_key(key));
+        // One that is not yet like the others of its group is made by itself.
+        let Some((group, _)) = group else { return Arc::new(kind(definition, &numbers, secrets)) };
         let made = self
             .made
             .entry((group, numbers))
@@ -153,8 +157,7 @@ impl<'a> Kinds<'a> {
 fn kind(definition: &Definition, numbers: &[u32], secrets: &SecretTexts) -> Kind {
     let mut recipe = definition.recipe.clone();
     for (parameter, secret) in &definition.secrets {
-        let text = secrets.get(&secret.name).map(|text| Value::String(text.clone()));
-        recipe.parameters.extend(text.map(|text| (parameter.clone(), text)));
+        recipe.secrets.extend(secrets.get(&secret.name).map(|text| (parameter.clone(), text.clone())));
     }
     let import = |((name, it), number): ((&Name, &crate::expansion::Import), &u32)| {
         (name.clone(), Import { export: it.export.clone(), need: it.need.with_number(*number) })

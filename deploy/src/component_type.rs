@@ -10,7 +10,7 @@ use crate::{
 };
 use protocol::{Export, Name, Operation, Patience};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use vm_agent::recipe::Recipe;
 
 /// The fields of a type.
@@ -31,20 +31,10 @@ pub(crate) const TYPE_FIELDS: &[&str] = &[
 ];
 pub(crate) const PARAMETER_FIELDS: &[&str] = &["type", "default", "description"];
 pub(crate) const IMPORT_FIELDS: &[&str] = &["export", "strong", "weak", "value"];
-pub(crate) const EXPORT_FIELDS: &[&str] = &["values", "capacity"];
+pub(crate) const EXPORT_FIELDS: &[&str] = &["values", "capacity", "secret"];
 pub(crate) const PATIENCE_FIELDS: &[&str] = &["retries", "pause", "factor"];
 /// How many types may extend each other in a row.
 const EXTENDS_MAX: usize = 100;
-
-/// Operations by the names that people use.
-pub(crate) const OPERATIONS: [(&str, Operation); 6] = [
-    ("prepare", Operation::Prepare),
-    ("start", Operation::Start),
-    ("run", Operation::Run),
-    ("rebind", Operation::Rebind),
-    ("stop", Operation::Stop),
-    ("purge", Operation::Purge),
-];
 
 /// What components of one sort need, offer and do.
 #[derive(Clone, Debug)]
@@ -52,6 +42,8 @@ pub(crate) struct ComponentType {
     pub(crate) parameters: BTreeMap<String, Parameter>,
     pub(crate) imports: BTreeMap<Name, TypeImport>,
     pub(crate) exports: BTreeMap<Name, Export>,
+    /// The values of each export that nobody is shown.
+    pub(crate) secret_values: BTreeMap<Name, BTreeSet<Name>>,
     pub(crate) resources: BTreeMap<String, u64>,
     /// Types of which no component may be on the same VM.
     pub(crate) conflicts: Vec<(String, Span)>,
@@ -163,10 +155,15 @@ fn read(
         let name = reading.name(&key.text, key.span);
         imports.extend(name.zip(import(key, node, reading)));
     }
-    let mut exports = BTreeMap::new();
+    let (mut exports, mut secret_values) = (BTreeMap::new(), BTreeMap::new());
     for (key, node) in entries(reading, fields.get("exports"), "`exports`") {
         let name = reading.name(&key.text, key.span);
-        exports.extend(name.zip(export(node, reading)));
+        if let Some((name, (export, secret))) = name.zip(export(node, reading)) {
+            if !secret.is_empty() {
+                secret_values.insert(name.clone(), secret);
+            }
+            exports.insert(name, export);
+        }
     }
     let mut resources = BTreeMap::new();
     for (key, node) in entries(reading, fields.get("resources"), "`resources`") {
@@ -192,6 +189,7 @@ fn read(
         parameters,
         imports,
         exports,
+        secret_values,
         resources,
         conflicts,
         patience,
@@ -267,26 +265,36 @@ fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
     Some(TypeImport { export: export?, sort: *sort, number, span: key.span })
 }
 
-fn export(node: &Node, reading: &mut Reading) -> Option<Export> {
+/// An export, and those of its values that nobody is shown.
+fn export(node: &Node, reading: &mut Reading) -> Option<(Export, BTreeSet<Name>)> {
     let mut export = Export::default();
+    let mut secret = BTreeSet::new();
     // The names of the values alone will do.
-    let values = if let Content::Map { .. } = node.content {
+    let (values, concealed) = if let Content::Map { .. } = node.content {
         let fields = reading.fields(node, "an export", EXPORT_FIELDS);
         export.capacity = fields.get("capacity").and_then(|node| reading.count(node, "a capacity"));
-        fields.get("values")
+        (fields.get("values"), fields.get("secret"))
     } else {
-        Some(node)
+        (Some(node), None)
     };
     for node in values.map(|node| reading.items(node, "`values`")).unwrap_or_default() {
         export.values.push(reading.named(node, "the name of a value")?);
     }
-    Some(export)
+    for node in concealed.map(|node| reading.items(node, "`secret`")).unwrap_or_default() {
+        let name = reading.named(node, "the name of a value")?;
+        if !export.values.contains(&name) {
+            let right = hint(name.as_str(), export.values.iter().map(Name::as_str));
+            reading.wrong(node.span, format!("`{name}` is none of the values{right}"));
+        }
+        secret.insert(name);
+    }
+    Some((export, secret))
 }
 
 fn operation(key: &Key, reading: &mut Reading) -> Option<Operation> {
-    let found = OPERATIONS.iter().find(|(name, _)| *name == key.text).map(|(_, operation)| *operation);
+    let found = Operation::called(&key.text);
     if found.is_none() {
-        let right = hint(&key.text, OPERATIONS.iter().map(|(name, _)| *name));
+        let right = hint(&key.text, Operation::ALL.map(Operation::word));
         reading.wrong(key.span, format!("there is no operation `{}`{right}", key.text.escape_debug()));
     }
     found

@@ -103,7 +103,11 @@ impl Difference {
                 (None, _) => Some(How::Added),
                 (_, None) => Some(How::Removed),
                 (Some(one), Some(other)) => {
-                    let mut reasons = groups.get(&key.group).cloned().unwrap_or_default();
+                    let by_itself = before.older.contains_key(key) || after.older.contains_key(key);
+                    let mut reasons = match (by_itself, before.definition_of(key), after.definition_of(key)) {
+                        (true, Some(one), Some(other)) => changes(one, other),
+                        _ => groups.get(&key.group).cloned().unwrap_or_default(),
+                    };
                     if one.vm != other.vm {
                         reasons.push(format!("moves from {} to {}", one.vm, other.vm));
                     } else if matches!(difference.vms.get(&one.vm), Some(How::Replaced(_))) {
@@ -186,7 +190,7 @@ impl Borrowed<'_> {
 }
 
 fn bindings<'a>(expansion: &'a Expansion, key: &Key) -> impl Iterator<Item = Borrowed<'a>> {
-    let definition = expansion.definitions.get(&key.group);
+    let definition = expansion.definition_of(key);
     let component = expansion.components.get(key);
     let imports = component.into_iter().flat_map(|it: &Component| &it.bound);
     imports.flat_map(move |(import, providers)| {
@@ -211,7 +215,7 @@ fn keys<'a, T>(one: &'a BTreeMap<Key, T>, other: &'a BTreeMap<Key, T>) -> Vec<&'
 
 /// The numbers of providers that an import needs now, where they were others.
 fn needs(before: &Expansion, after: &Expansion, key: &Key) -> Vec<String> {
-    let imports = after.definitions.get(&key.group).into_iter().flat_map(|it| it.imports.keys());
+    let imports = after.definition_of(key).into_iter().flat_map(|it| it.imports.keys());
     let changed = imports.filter_map(|import| {
         let (one, other) = (before.need(key, import)?, after.need(key, import)?);
         (one != other).then(|| format!("{import} needs {other}, not {}", one.number()))

@@ -16,8 +16,19 @@ use std::collections::BTreeMap;
 /// The version of the language.
 pub(crate) const VERSION: u64 = 1;
 /// The fields of a file.
-pub(crate) const FILE_FIELDS: &[&str] =
-    &["holdfast", "application", "include", "variables", "secrets", "types", "vms", "components", "override"];
+pub(crate) const FILE_FIELDS: &[&str] = &[
+    "holdfast",
+    "application",
+    "include",
+    "variables",
+    "secrets",
+    "types",
+    "vms",
+    "components",
+    "constraints",
+    "prefer",
+    "override",
+];
 /// The fields of a variable.
 pub(crate) const VARIABLE_FIELDS: &[&str] = &["type", "default", "description"];
 /// What is kept together from all files.
@@ -32,6 +43,10 @@ const FILES_MAX: usize = 1_000;
 pub(crate) struct Document {
     pub(crate) application: Option<Node>,
     sections: BTreeMap<&'static str, Vec<(Key, Node)>>,
+    /// What must hold of the placement, from all files.
+    pub(crate) constraints: Vec<Node>,
+    /// What is to be as small as possible, what matters most first.
+    pub(crate) preferences: Vec<Node>,
     overrides: Vec<Node>,
 }
 
@@ -165,6 +180,10 @@ impl Document {
                 }
             }
         }
+        for (name, known) in [("constraints", &mut self.constraints), ("prefer", &mut self.preferences)] {
+            let items = fields.get(name).map(|node| reading.items(node, &format!("`{name}`"))).unwrap_or_default();
+            known.extend(items.iter().cloned());
+        }
         self.overrides.extend(fields.get("override").cloned());
         let included = fields.get("include").map(|node| reading.items(node, "`include`")).unwrap_or_default();
         let name = |node: &Node| Some((reading.text(node, "a file's name")?.to_owned(), node.span));
@@ -193,7 +212,7 @@ impl Document {
         }
     }
 
-    /// Fills in `${name}` in VMs and components. Types are left alone: they see only their parameters.
+    /// Fills in `${name}` in VMs, components, constraints and preferences. Types are left alone: they see only their parameters.
     pub(crate) fn fill_in(&mut self, inputs: &Inputs, sources: &mut Sources, reading: &mut Reading) {
         let values = self.variables(inputs, sources, reading);
         for section in ["vms", "components"] {
@@ -201,6 +220,7 @@ impl Document {
                 fill(node, &values, reading);
             }
         }
+        self.constraints.iter_mut().chain(&mut self.preferences).for_each(|node| fill(node, &values, reading));
     }
 
     /// The value of each variable: from the command line, else from the last values file that has it, else its default.

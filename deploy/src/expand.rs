@@ -11,10 +11,13 @@ use crate::{
     cycle,
     document::Sort,
     expansion::{Component, Definition, Expansion, Import, Key, Vm},
-    placement, wiring,
+    optimum, placement,
+    problem::Findings,
+    wiring,
 };
+use planner::Progress;
 use protocol::{Name, Need, bounds::RECIPE_BYTES_MAX};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What there is besides the application itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,14 +32,56 @@ impl Application {
     /// Counts out, places and wires the application; or tells everything that is wrong with it, in its files and in what
     /// came of them.
     pub fn expand(&self, surroundings: &Surroundings<'_>) -> Result<Expansion, Problems> {
+        self.expand_within(surroundings, &mut |_| true)
+    }
+
+    /// As [`Application::expand`]; where the planner decides, it tells how far it got and asks whether to go on.
+    pub fn expand_within(
+        &self,
+        surroundings: &Surroundings<'_>,
+        go_on: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<Expansion, Problems> {
         let mut findings = self.findings.clone();
+        if !self.leaves_a_choice() {
+            let places = placement::place(self, surroundings.before, &mut findings);
+            return self.expand_at(places, surroundings, findings);
+        }
+        // What could not be read would be missed by the planner.
+        let chosen = match findings.count() {
+            0 => optimum::choose(self, surroundings, go_on, &mut findings),
+            _ => None,
+        };
+        let Some(chosen) = chosen else { return self.expand_at(BTreeMap::new(), surroundings, findings) };
+        let mut counted = self.clone();
+        for (name, count) in chosen.counts {
+            counted.components.entry(name).and_modify(|it| it.count = count);
+        }
+        let hinted = chosen.bound.map(|bound| bound.over(surroundings.before, &self.name));
+        let surroundings = Surroundings { before: hinted.as_ref().or(surroundings.before), ..*surroundings };
+        let mut expansion = counted.expand_at(chosen.places, &surroundings, findings)?;
+        let used: BTreeSet<&Key> = expansion.components.values().map(|it| &it.vm).collect();
+        let keep = |key: &Key| !self.vms[&key.group].as_needed || used.contains(key);
+        let kept: BTreeMap<Key, Vm> =
+            expansion.vms.iter().filter(|(key, _)| keep(key)).map(|(key, vm)| (key.clone(), vm.clone())).collect();
+        expansion.vms = kept;
+        expansion.choice = Some(chosen.choice);
+        Ok(expansion)
+    }
+
+    /// Wires components that have their places.
+    fn expand_at(
+        &self,
+        places: BTreeMap<Key, Key>,
+        surroundings: &Surroundings<'_>,
+        mut findings: Findings,
+    ) -> Result<Expansion, Problems> {
         let mut expansion = Expansion::empty(self.name.clone());
         for (name, group) in &self.vms {
             let vm = Vm { cloud: group.cloud.clone(), labels: group.labels.clone() };
             expansion.vms.extend((0..group.count).map(|index| (Key::new(name, index), vm.clone())));
         }
         for (name, group) in &self.components {
-            let definition = self.definition(group);
+            let definition = self.definition(group, surroundings.others);
             let length = definition.recipe.encode().len();
             if length > RECIPE_BYTES_MAX {
                 let says = format!(
@@ -46,7 +91,7 @@ impl Application {
             }
             expansion.definitions.insert(name.clone(), definition);
         }
-        for (key, vm) in placement::place(self, surroundings.before, &mut findings) {
+        for (key, vm) in places {
             expansion.components.insert(key, Component { vm, bound: BTreeMap::new() });
         }
         self.check_ports(&expansion, &mut findings);
@@ -65,7 +110,7 @@ impl Application {
         self.findings.count() > 0
     }
 
-    fn definition(&self, group: &ComponentGroup) -> Definition {
+    fn definition(&self, group: &ComponentGroup, others: &[Expansion]) -> Definition {
         let component_type = self.type_of(group);
         let imports = component_type.imports.iter().map(|(name, import)| {
             let number = import.number.unwrap_or(1);
@@ -78,6 +123,18 @@ impl Application {
         });
         let mut recipe = component_type.recipe.clone();
         recipe.parameters = group.parameters.clone();
+        recipe.conceals.values = component_type.secret_values.values().flatten().cloned().collect();
+        for (name, import) in &component_type.imports {
+            let own = self.types.values().filter_map(|(_, it)| it.secret_values.get(&import.export)).flatten();
+            let theirs = others.iter().flat_map(|it| it.definitions.values()).flat_map(|it| {
+                let export = it.exports.get(&import.export).into_iter().flat_map(|it| &it.values);
+                export.filter(|name| it.recipe.conceals.values.contains(*name))
+            });
+            let concealed: BTreeSet<Name> = own.chain(theirs).cloned().collect();
+            if !concealed.is_empty() {
+                recipe.conceals.imports.insert(name.clone(), concealed);
+            }
+        }
         Definition {
             type_name: group.type_name.clone(),
             imports: imports.collect(),
@@ -85,23 +142,14 @@ impl Application {
             patience: component_type.patience.clone(),
             recipe,
             secrets: group.secrets.clone(),
+            resources: component_type.resources.clone(),
             takes_ms: component_type.takes_ms.clone(),
         }
     }
 
     /// Two components on one port of one VM, where ports are known: parameters of that type, and plain numbers in checks.
-    fn check_ports(&self, expansion: &Expansion, findings: &mut crate::problem::Findings) {
-        let mut ports: BTreeMap<&Name, Vec<u64>> = BTreeMap::new();
-        for (name, group) in &self.components {
-            let component_type = self.type_of(group);
-            let given = group.parameters.iter().filter(|(name, _)| {
-                component_type.parameters.get(*name).is_some_and(|parameter| parameter.sort == Sort::Port)
-            });
-            let mut own: Vec<u64> = given.filter_map(|(_, value)| value.as_u64()).chain(component_type.port).collect();
-            own.sort_unstable();
-            own.dedup();
-            ports.insert(name, own);
-        }
+    fn check_ports(&self, expansion: &Expansion, findings: &mut Findings) {
+        let ports = self.ports();
         let mut taken: BTreeMap<(&Key, u64), &Key> = BTreeMap::new();
         let mut told: Vec<(&Name, &Name, u64)> = Vec::new();
         for (key, component) in &expansion.components {
@@ -118,5 +166,21 @@ impl Application {
                 findings.add(self.components[&key.group].span, says);
             }
         }
+    }
+
+    /// The ports that the components of each group listen at, where they are known.
+    pub(crate) fn ports(&self) -> BTreeMap<&Name, Vec<u64>> {
+        let mut ports: BTreeMap<&Name, Vec<u64>> = BTreeMap::new();
+        for (name, group) in &self.components {
+            let component_type = self.type_of(group);
+            let given = group.parameters.iter().filter(|(name, _)| {
+                component_type.parameters.get(*name).is_some_and(|parameter| parameter.sort == Sort::Port)
+            });
+            let mut own: Vec<u64> = given.filter_map(|(_, value)| value.as_u64()).chain(component_type.port).collect();
+            own.sort_unstable();
+            own.dedup();
+            ports.insert(name, own);
+        }
+        ports
     }
 }

@@ -36,6 +36,37 @@ pub struct Expansion {
     pub definitions: BTreeMap<Name, Definition>,
     /// Where each component is, and what it is bound to.
     pub components: BTreeMap<Key, Component>,
+    /// Components that are still what they were, and what that is: between two steps of a rolling change.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub older: BTreeMap<Key, Definition>,
+    /// What the planner says of the placement, where it was left to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Choice>,
+}
+
+/// What the planner says of a placement that was left to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What all VMs cost.
+    pub cost: i64,
+    /// Whether it is proven that nothing is better.
+    pub proven: bool,
+    /// What was to be as small as possible, what matters most first.
+    pub objectives: Vec<Objective>,
+    /// Whether something has to go before there is room for what comes.
+    pub scarce: bool,
+}
+
+/// Something that was to be as small as possible.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Objective {
+    /// As it was written.
+    pub text: String,
+    /// How small it became.
+    pub value: i64,
+    /// Nothing can be below this, given the best of what matters more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<i64>,
 }
 
 /// A VM.
@@ -50,7 +81,7 @@ pub struct Vm {
 }
 
 /// What the components of a group are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
     /// The name of its type.
     #[serde(rename = "type")]
@@ -69,6 +100,9 @@ pub struct Definition {
     /// The parameters that are secrets: where they come from, never what they are.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, Secret>,
+    /// What each uses of its VM.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, u64>,
     /// How long operations usually take; only predictions look at it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub takes_ms: BTreeMap<Operation, u64>,
@@ -112,7 +146,14 @@ pub struct Component {
 impl Expansion {
     /// An application of this name, without anything.
     pub fn empty(application: Name) -> Self {
-        Self { application, vms: BTreeMap::new(), definitions: BTreeMap::new(), components: BTreeMap::new() }
+        Self {
+            application,
+            vms: BTreeMap::new(),
+            definitions: BTreeMap::new(),
+            components: BTreeMap::new(),
+            older: BTreeMap::new(),
+            choice: None,
+        }
     }
 
     /// How many bindings there are.
@@ -122,9 +163,14 @@ impl Expansion {
 
     /// How many providers an import of a component needs.
     pub fn need(&self, component: &Key, import: &Name) -> Option<Need> {
-        let Import { need, all, .. } = self.definitions.get(&component.group)?.imports.get(import)?;
+        let Import { need, all, .. } = self.definition_of(component)?.imports.get(import)?;
         let bound = self.components.get(component)?.bound.get(import).map_or(0, Vec::len);
         Some(if *all { need.with_number(u32::try_from(bound).unwrap_or(u32::MAX)) } else { *need })
+    }
+
+    /// What a component is.
+    pub fn definition_of(&self, component: &Key) -> Option<&Definition> {
+        self.older.get(component).or_else(|| self.definitions.get(&component.group))
     }
 
     /// The parameters of a group that anyone may see.

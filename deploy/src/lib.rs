@@ -17,36 +17,50 @@
 
 mod application;
 mod change;
+mod component_group;
 mod component_type;
 mod cycle;
+mod data;
 mod difference;
 mod document;
 mod expand;
 mod expansion;
 mod format;
+mod found;
+mod import;
 mod nearest;
 mod node;
 mod operations;
+mod optimum;
+mod picture;
 mod placement;
 mod problem;
 mod reading;
+mod rolling;
 mod schema;
 mod source;
 mod template;
 mod wiring;
 mod yaml;
 
-pub use application::Application;
+pub use application::{Application, LoadError};
 pub use change::{Planned, SecretTexts};
+pub use data::Data;
 pub use difference::{Binding, Difference, How, Unchanged};
 pub use expand::Surroundings;
-pub use expansion::{Component, Definition, Expansion, Import, Key, KeyError, Reference, Secret, Vm};
+pub use expansion::{
+    Choice, Component, Definition, Expansion, Import, Key, KeyError, Objective, Reference, Secret, Vm,
+};
 pub use format::format;
+pub use found::Found;
+pub use import::{ComposeOptions, Imported, Remark, With, import_compose};
+pub use picture::picture;
 pub use problem::{Problem, Problems};
+pub use rolling::rolling;
 pub use schema::schema;
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What differs between environments, and what was said on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,4 +74,7 @@ pub struct Inputs {
     /// How many components there are of a group, whatever the files say.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counts: BTreeMap<String, u32>,
+    /// VMs on which no component may be, whatever the files say.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub drained: BTreeSet<Key>,
 }

@@ -69,9 +69,10 @@ pub(crate) fn place(
             order.insert(rank(&site, own + 1, &vm));
             placed.insert(key, vm);
         }
-        if let (Some(first), false) = (homeless.first(), group.on.is_empty()) {
+        if let Some(first) = homeless.first() {
             let why = allowed.iter().find_map(|vm| site.lacks(group, vm)).unwrap_or_else(|| "there is no VM".into());
-            let places: Vec<&str> = group.on.iter().map(|it| it.group.as_str()).collect();
+            let places = application.allowed(group);
+            let places: Vec<&str> = places.iter().map(|it| it.group.as_str()).collect();
             let says = format!(
                 "{} of the {} components of `{name}` find no room on {}, `{first}` first: {why} (more VMs, or fewer components)",
                 homeless.len(),
@@ -87,12 +88,13 @@ pub(crate) fn place(
 impl<'a> Site<'a> {
     /// The VMs that a group may be on.
     fn allowed(&self, group: &ComponentGroup) -> BTreeSet<Key> {
-        let vms = group.on.iter().flat_map(|target| {
+        let targets = self.application.allowed(group);
+        let vms = targets.into_iter().flat_map(|target| {
             let count = self.application.vms.get(&target.group).map_or(0, |it| it.count);
             let indices = target.index.map_or(0..count, |index| index..index + 1);
-            indices.map(|index| Key::new(&target.group, index))
+            indices.map(move |index| Key::new(&target.group, index))
         });
-        vms.collect()
+        vms.filter(|vm| !self.application.drained.contains(vm)).collect()
     }
 
     /// Why one more of a group cannot be on a VM, if it cannot.

@@ -2,14 +2,15 @@
 //! cannot differ; what a field holds is said here.
 
 use crate::{
-    application::{BIND_FIELDS, COMPONENT_FIELDS, SECRET_FIELDS, VM_FIELDS, WAYS},
-    component_type::{EXPORT_FIELDS, IMPORT_FIELDS, OPERATIONS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS},
+    application::{BIND_FIELDS, COMPONENT_FIELDS, LOAD_FIELDS, SECRET_FIELDS, VM_FIELDS, WAYS},
+    component_type::{EXPORT_FIELDS, IMPORT_FIELDS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS},
     document::{FILE_FIELDS, OVERRIDE_FIELDS, SORTS, VARIABLE_FIELDS, VERSION},
     operations::{
         CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, SIGNALS, START_FIELDS,
         STOP_FIELDS, VALUE_FIELDS,
     },
 };
+use protocol::Operation;
 use serde_json::{Map, Value, json};
 
 /// What a field holds, and what it is for.
@@ -31,6 +32,12 @@ pub fn schema() -> Value {
         ("holdfast", json!({ "const": VERSION }), "The version of the language"),
         ("application", part("name"), "What the application is called"),
         ("include", one_or_many(text()), "Files whose sections are added to these"),
+        ("constraints", one_or_many(text()), "What must hold of the placement"),
+        (
+            "prefer",
+            one_or_many(text()),
+            "What is to be as small as possible, what matters most first: cost, stopped, …",
+        ),
         ("override", part("override"), "What is laid over the sections of all files, entry by entry"),
     ]);
     let mut whole = object(FILE_FIELDS, &file);
@@ -62,6 +69,7 @@ pub fn schema() -> Value {
         "export": { "anyOf": [json!({ "type": "null" }), one_or_many(part("name")), object(EXPORT_FIELDS, &[
             ("values", one_or_many(part("name")), "The values that travel with it"),
             ("capacity", json!({ "type": "integer", "minimum": 0 }), "At most that many clients"),
+            ("secret", one_or_many(part("name")), "Those of the values that nobody is shown"),
         ])] },
         "line": one_or_many(plain()),
         "command": { "anyOf": [part("line"), object(COMMAND_FIELDS, &[
@@ -70,14 +78,20 @@ pub fn schema() -> Value {
         ])] },
         "vms": nothing_or(object(VM_FIELDS, &[
             ("count", part("count"), "How many; 1 if nothing is said"),
+            ("most", part("count"), "As many as are used, and at most so many"),
+            ("cost", part("count"), "What each costs"),
             ("cloud", text(), "The cloud that makes them; without one, agents join by themselves"),
             ("labels", map(plain()), "What people say about them"),
             ("resources", map(json!({ "type": "integer" })), "What each has"),
         ])),
         "component": object(COMPONENT_FIELDS, &[
             ("type", text(), "What they are"),
-            ("count", part("count"), "How many; 1 if nothing is said"),
-            ("on", one_or_many(text()), "The groups of VMs they are on, or single VMs such as web[0]"),
+            ("count", json!({ "anyOf": [part("count"), { "const": "any" }] }), "How many; 1 if nothing is said; any: as many as are needed"),
+            ("on", one_or_many(text()), "The groups of VMs they are on, or single VMs such as web[0]; where it is left out, the planner decides"),
+            ("load", json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, object(LOAD_FIELDS, &[
+                ("each", json!({ "type": "integer", "minimum": 1 }), "The most that each takes"),
+                ("factor", json!({ "type": "integer", "minimum": 0 }), "How much of it comes for each unit of the application's load"),
+            ])] }), "What each can take, for scale --load"),
             ("parameters", map(json!({})), "What the type can be told"),
             ("bind", map(part("wiring")), "How imports are wired; what is not listed, by itself where only one choice exists"),
             ("description", text(), "For people"),
@@ -158,7 +172,7 @@ fn component_type() -> Value {
         ),
     ]);
     let by_operation = |value: Value| {
-        let names = OPERATIONS.map(|(name, _)| name);
+        let names = Operation::ALL.map(Operation::word);
         json!({ "type": "object", "additionalProperties": value, "propertyNames": { "enum": names } })
     };
     let value = object(

@@ -2,6 +2,7 @@
 //!
 //! The language takes the plain part of YAML: maps, lists and texts. Anchors, aliases, tags and second documents are
 //! refused: types, parameters and `extends` say the same so that a person can see it, and nothing can be made to grow.
+//! Files of other tools may have anchors ([`parse_foreign`]); there, what aliases copy is counted.
 
 use crate::{
     node::{Comment, Content, Key, Node, Style},
@@ -9,18 +10,33 @@ use crate::{
     source::Span,
 };
 use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, StructureStyle};
+use std::collections::BTreeMap;
 
 /// Bytes of one file.
 pub(crate) const FILE_BYTES_MAX: usize = 4 << 20;
 
+/// Parts that the aliases of a file may copy, all together.
+const COPIES_MAX: usize = 100_000;
+/// Lists and maps inside of each other, copies included.
+const DEPTH_MAX: usize = 100;
+
 /// Reads a file. What is wrong is told; what could be read before it is returned.
 pub(crate) fn parse(file: usize, text: &str, findings: &mut Findings) -> (Option<Node>, Vec<Comment>) {
+    read(file, text, findings, None)
+}
+
+/// Reads a file of another tool, in which an alias stands for a copy of what its anchor names.
+pub(crate) fn parse_foreign(file: usize, text: &str, findings: &mut Findings) -> Option<Node> {
+    read(file, text, findings, Some(Anchors::default())).0
+}
+
+fn read(file: usize, text: &str, findings: &mut Findings, anchors: Option<Anchors>) -> (Option<Node>, Vec<Comment>) {
     if text.len() > FILE_BYTES_MAX {
         let says = format!("the file has {} bytes (at most {FILE_BYTES_MAX})", text.len());
         findings.add(Span::beginning(file), says);
         return (None, Vec::new());
     }
-    let mut builder = Builder { file, text, findings, open: Vec::new(), root: None, comments: Vec::new() };
+    let mut builder = Builder { file, text, findings, open: Vec::new(), root: None, comments: Vec::new(), anchors };
     let mut options = granit_parser::Options::default();
     options.set_emit_comments(true);
     for next in Parser::new_from_str_with_options(text, options) {
@@ -53,6 +69,23 @@ enum Open {
     Ignored,
 }
 
+/// What anchors name, where they are allowed.
+#[derive(Default)]
+struct Anchors {
+    /// Each with the number of its parts and how deep they are inside of each other.
+    named: BTreeMap<usize, (Node, usize, usize)>,
+    /// The anchors of the collections that are not closed yet.
+    open: Vec<Option<usize>>,
+    copied: usize,
+}
+
+impl Anchors {
+    /// Forgets the anchor of a collection that is closed and of no use.
+    fn close(&mut self) {
+        self.open.pop();
+    }
+}
+
 struct Builder<'a> {
     file: usize,
     text: &'a str,
@@ -60,6 +93,8 @@ struct Builder<'a> {
     open: Vec<Open>,
     root: Option<Node>,
     comments: Vec<Comment>,
+    /// Nothing where anchors are refused.
+    anchors: Option<Anchors>,
 }
 
 impl Builder<'_> {
@@ -69,7 +104,8 @@ impl Builder<'_> {
         if event.tag().is_some() {
             self.findings.add(span, "a tag is no part of the language (take it away)");
         }
-        if event.anchor_id().is_some() {
+        let anchor = event.anchor_id();
+        if anchor.is_some() && self.anchors.is_none() {
             self.findings.add(span, "an anchor is no part of the language (use parameters, `extends` or `override`)");
         }
         match event {
@@ -79,17 +115,25 @@ impl Builder<'_> {
                     ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
                     ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
                 };
-                self.scalar(text.into_owned(), style, span);
+                let text = text.into_owned();
+                if let Some((anchors, anchor)) = self.anchors.as_mut().zip(anchor) {
+                    let content = Content::Scalar { text: text.clone(), style };
+                    anchors.named.insert(anchor, (Node { span, content }, 1, 0));
+                }
+                self.scalar(text, style, span);
             }
             Event::SequenceStart(style, ..) => {
+                self.anchors.iter_mut().for_each(|it| it.open.push(anchor));
                 let (start, flow) = (span.start, style == StructureStyle::Flow);
                 self.begin(Open::List { start, flow, items: Vec::new() }, span);
             }
             Event::MappingStart(style, ..) => {
+                self.anchors.iter_mut().for_each(|it| it.open.push(anchor));
                 let (start, flow) = (span.start, style == StructureStyle::Flow);
                 self.begin(Open::Map { start, flow, entries: Vec::new(), key: None }, span);
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(span.end),
+            Event::Alias(anchor) if self.anchors.is_some() => self.copy(anchor, span),
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
                 self.findings
                     .add(span, "an alias is no part of the language (use parameters, `extends` or `override`)");
@@ -131,13 +175,16 @@ impl Builder<'_> {
         match self.open.pop() {
             Some(Open::List { start, flow, items }) => {
                 let node = Node { span: span(start), content: Content::List { items, flow } };
+                self.remember(&node);
                 self.put(node);
             }
             Some(Open::Map { start, flow, entries, .. }) => {
                 let node = Node { span: span(start), content: Content::Map { entries, flow } };
+                self.remember(&node);
                 self.put(node);
             }
             Some(Open::Ignored) if !matches!(self.open.last(), Some(Open::Ignored)) => {
+                self.anchors.iter_mut().for_each(Anchors::close);
                 // It takes the place of a key; its value follows.
                 if let Some(Open::Map { key, .. }) = self.open.last_mut() {
                     *key = Some(Key {
@@ -147,7 +194,43 @@ impl Builder<'_> {
                     });
                 }
             }
-            Some(Open::Ignored) | None => {}
+            Some(Open::Ignored) | None => self.anchors.iter_mut().for_each(Anchors::close),
+        }
+    }
+
+    /// Keeps a collection that is closed now under its anchor, if it has one.
+    fn remember(&mut self, node: &Node) {
+        let Some(anchors) = &mut self.anchors else { return };
+        if let Some(anchor) = anchors.open.pop().flatten() {
+            let (size, depth) = extent(node);
+            anchors.named.insert(anchor, (node.clone(), size, depth));
+        }
+    }
+
+    /// Puts a copy of what an anchor names where its alias stands.
+    fn copy(&mut self, anchor: usize, span: Span) {
+        let Some(anchors) = &mut self.anchors else { return };
+        let nothing = Node { span, content: Content::Scalar { text: String::new(), style: Style::Plain } };
+        let (node, size, depth) = match anchors.named.get(&anchor) {
+            Some((node, size, depth)) => (node, *size, *depth),
+            None => {
+                self.findings.add(span, "the alias stands inside of what it names (nothing can contain itself)");
+                (&nothing, 1, 0)
+            }
+        };
+        anchors.copied += size;
+        let grows = anchors.copied > COPIES_MAX || self.open.len() + depth > DEPTH_MAX;
+        if grows {
+            self.findings.add(span, format!("the aliases make the file grow beyond {COPIES_MAX} parts"));
+        }
+        let node = if grows { nothing } else { node.clone() };
+        match node.content {
+            Content::Scalar { text, style } => self.scalar(text, style, node.span),
+            _ if matches!(self.open.last(), Some(Open::Map { key: None, .. })) => {
+                self.findings.add(span, "a name is a text, not a list or map");
+                self.scalar(String::new(), Style::Plain, span);
+            }
+            _ => self.put(node),
         }
     }
 
@@ -166,6 +249,19 @@ impl Builder<'_> {
             None if self.root.is_none() => self.root = Some(node),
             None => {}
         }
+    }
+}
+
+/// How many parts there are, and how deep they are inside of each other.
+fn extent(node: &Node) -> (usize, usize) {
+    let more = |(size, depth): (usize, usize), node: &Node| {
+        let (inner, deeper) = extent(node);
+        (size + inner, depth.max(deeper + 1))
+    };
+    match &node.content {
+        Content::Scalar { .. } => (1, 0),
+        Content::List { items, .. } => items.iter().fold((1, 1), more),
+        Content::Map { entries, .. } => entries.iter().map(|(_, node)| node).fold((1, 1), more),
     }
 }
 
@@ -206,5 +302,40 @@ mod tests {
         assert!(problems("a: {{ b }}\n")[0].contains("put templates into quotes"));
         assert!(problems("a: [1\n")[0].contains("no YAML"));
         assert_eq!(problems(""), [""; 0]);
+    }
+
+    fn foreign(text: &str) -> (Option<Node>, Vec<String>) {
+        let mut sources = Sources::default();
+        let file = sources.add("a", text);
+        let mut findings = Findings::default();
+        let root = parse_foreign(file, text, &mut findings);
+        let told = findings.conclude(&sources).err().map(|problems| problems.0).unwrap_or_default();
+        (root, told.into_iter().map(|it| it.says).collect())
+    }
+
+    #[test]
+    fn an_alias_in_a_file_of_another_tool_is_a_copy() {
+        let (root, told) = foreign("a: &x { b: [1, &y 2] }\nc: *x\nd: *y\n*y : e\n");
+        let root = root.unwrap();
+        assert_eq!(told, [""; 0]);
+        assert!(root.get("c").unwrap().is_same(root.get("a").unwrap()));
+        assert_eq!(
+            (root.get("d").unwrap().in_words(), root.get("2").unwrap().in_words()),
+            ("`2`".into(), "`e`".into())
+        );
+    }
+
+    #[test]
+    fn aliases_cannot_make_a_file_grow_without_end() {
+        assert!(foreign("a: &x [*x]\n").1[0].contains("contain itself"));
+        let mut wide = String::from("a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n");
+        let mut deep = String::from("a0: &a0 [[[[[[[[[[1]]]]]]]]]]\n");
+        for place in 1..20 {
+            let last = place - 1;
+            wide += &format!("a{place}: &a{place} [{}]\n", format!("*a{last}, ").repeat(10));
+            deep += &format!("a{place}: &a{place} [[[[[[[[[[*a{last}]]]]]]]]]]\n");
+        }
+        assert!(foreign(&wide).1[0].contains("grow beyond"));
+        assert!(foreign(&deep).1[0].contains("grow beyond"));
     }
 }

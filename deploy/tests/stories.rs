@@ -16,7 +16,7 @@ fn difference(one: &Expansion, other: &Expansion) -> Difference {
 /// The wishes in a few words.
 fn wishes(one: &Expansion, other: &Expansion) -> Vec<String> {
     let difference = Difference::between(one, other);
-    let planned = difference.planned(one, other, &[], difference.usual_strategy(), &BTreeMap::new());
+    let planned = difference.planned(one, other, &[], difference.usual_strategy(other), &BTreeMap::new());
     let words = |wish: &Wish| match wish {
         Wish::AddVm { vm } => format!("+ vm {vm}"),
         Wish::RemoveVm { vm } => format!("- vm {vm}"),
@@ -76,6 +76,33 @@ fn a_group_that_grows_changes_nothing_that_exists() {
     assert!(back.components.values().all(|how| *how == How::Removed));
 }
 
+/// An example with so many instances.
+fn tiers(name: &str, instances: u32, before: Option<&Expansion>) -> Expansion {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/applications/tiers");
+    let values = BTreeMap::from([("instances".to_owned(), instances.to_string())]);
+    let inputs = Inputs { values, ..Inputs::default() };
+    let mut open = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
+    let application = deploy::Application::read(name, &inputs, &mut open).unwrap();
+    application.expand(&Surroundings { before, others: &[] }).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn three_tiers_grow_from_ten_to_eleven_and_nothing_that_exists_is_touched() {
+    for (name, told, bound) in [("d1.yaml", 0, 2), ("d2.yaml", 20, 42), ("d3.yaml", 0, 2), ("d4.yaml", 20, 42)] {
+        let ten = tiers(name, 10, None);
+        let eleven = tiers(name, 11, Some(&ten));
+        let grown = difference(&ten, &eleven);
+        assert!(grown.vms.values().all(|how| *how == How::Added) && grown.unchanged.vms == ten.vms.len());
+        assert!(!grown.replaces() && !grown.removes() && grown.unbound.is_empty(), "{name}");
+        let added = grown.components.iter().filter(|(_, how)| **how == How::Added);
+        assert_eq!(added.map(|(key, _)| key.to_string()).collect::<Vec<_>>(), ["s1[10]", "s2[10]", "s3[10]"]);
+        // Where each uses all, those who are there are told of one more while they run; where each uses one, nobody is.
+        let adjusted = grown.components.values().filter(|how| matches!(how, How::Adjusted(_))).count();
+        assert_eq!((adjusted, grown.bound.len()), (told, bound), "{name}");
+        assert_eq!(grown.unchanged.bindings, ten.bindings());
+    }
+}
+
 #[test]
 fn more_providers_or_vms_move_nobody_and_fewer_move_only_their_own() {
     let before = expand(SHOP);
@@ -91,7 +118,7 @@ fn more_providers_or_vms_move_nobody_and_fewer_move_only_their_own() {
     let difference = Difference::between(&before, &fewer);
     assert_eq!(difference.unbound.iter().map(ToString::to_string).collect::<Vec<_>>(), ["app[1].db → database[1].sql"]);
     assert_eq!(difference.bound.iter().map(ToString::to_string).collect::<Vec<_>>(), ["app[1].db → database[0].sql"]);
-    assert_eq!(difference.usual_strategy(), Strategy::UpThenDown);
+    assert_eq!(difference.usual_strategy(&fewer), Strategy::UpThenDown);
     assert_eq!(wishes(&before, &fewer), ["- shop/database[1]", "bind shop/app[1].db → shop/database[0].sql"]);
 }
 
@@ -103,7 +130,7 @@ fn a_changed_component_is_replaced_with_its_bindings() {
     let how = &difference.components[&"cache[0]".parse().unwrap()];
     assert_eq!(*how, How::Replaced(vec!["parameter size: 64 → 128".into()]));
     assert_eq!(difference.components.len(), 1);
-    assert_eq!(difference.usual_strategy(), Strategy::DownThenUp);
+    assert_eq!(difference.usual_strategy(&after), Strategy::DownThenUp);
     assert_eq!(
         wishes(&before, &after),
         [

@@ -6,7 +6,7 @@
 
 use crate::model::interfaces::Interfaces;
 use crate::model::{Model, Selection};
-use crate::problem::Problem;
+use crate::problem::{AMOUNT_MAX, Problem};
 use crate::solve::engine::Engine;
 use crate::solve::watch::Watch;
 use crate::solve::{Answer, solve};
@@ -166,8 +166,9 @@ impl Cause {
             }
             Self::Number(position) => {
                 let class = &problem.classes[position];
-                let amounts: Vec<String> =
-                    class.resources.iter().map(|(name, amount)| format!("{name} {amount}")).collect();
+                // As much as can be is no limit.
+                let limited = class.resources.iter().filter(|(_, amount)| **amount < AMOUNT_MAX);
+                let amounts: Vec<String> = limited.map(|(name, amount)| format!("{name} {amount}")).collect();
                 let with = if amounts.is_empty() { String::new() } else { format!(" with {}", amounts.join(", ")) };
                 let are = if class.number == 1 { "is" } else { "are" };
                 format!("there {are} {} {}{with}", class.number, class.name)

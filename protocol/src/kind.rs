@@ -91,16 +91,31 @@ pub enum Operation {
     Purge,
 }
 
-impl fmt::Display for Operation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Prepare, Self::Start, Self::Run, Self::Rebind, Self::Stop, Self::Purge];
+
+    /// What people call it.
+    pub fn word(self) -> &'static str {
+        match self {
             Self::Prepare => "prepare",
             Self::Start => "start",
             Self::Run => "run",
             Self::Rebind => "rebind",
             Self::Stop => "stop",
             Self::Purge => "purge",
-        })
+        }
+    }
+
+    /// The operation that people call so.
+    pub fn called(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.word() == word)
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.word())
     }
 }
 

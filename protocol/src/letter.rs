@@ -21,15 +21,27 @@ pub enum ToAgent {
         /// Where.
         address: SocketAddr,
     },
-    /// An operator wants to see the output of a component.
-    ShowOutput {
+    /// An operator wants to know something about a component.
+    Ask {
         /// The number of the question, to be given back.
-        question: u64,
-        /// Of which component.
+        number: u64,
+        /// About which component.
         component: ComponentId,
-        /// At most so many bytes, from the end.
+        /// What.
+        question: Question,
+    },
+}
+
+/// What an operator can ask about a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Question {
+    /// The end of what its programs have written.
+    Output {
+        /// At most so many bytes.
         bytes_max: u32,
     },
+    /// In what it is not as it was asked for, one thing on each line.
+    Drift,
 }
 
 /// Agent to manager.
@@ -42,12 +54,12 @@ pub enum ToManager {
         /// Where.
         address: SocketAddr,
     },
-    /// The end of a component's output, or why it cannot be shown.
-    Output {
+    /// What an operator wanted to know about a component, or why it cannot be said.
+    Answer {
         /// The number of the question.
-        question: u64,
+        number: u64,
         /// The answer.
-        output: Result<String, String>,
+        answer: Result<String, String>,
     },
 }
 

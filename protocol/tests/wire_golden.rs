@@ -5,6 +5,7 @@
 
 mod golden;
 
+use protocol::letter::Question;
 use protocol::{
     BindingId, Change, ComponentId, ComponentState, Condition, Export, Fact, HostOutcome, Import, Instruction, Kind,
     Name, Need, Notice, Operation, Order, OrderNumber, Patience, Report, Strategy, Ticket, Values, VmId, VmState, Wire,
@@ -57,8 +58,8 @@ variants! {
     Operation { Prepare, Start, Run, Rebind, Stop, Purge }
     ComponentState { Stopped, Starting, Started, Stopping, Failed }
     VmState { Empty, Started, Stopped }
-    ToAgent { Order, Neighbour, ShowOutput }
-    ToManager { Report, Listening, Output }
+    ToAgent { Order, Neighbour, Ask }
+    ToManager { Report, Listening, Answer }
 }
 
 #[test]
@@ -123,7 +124,11 @@ fn letters_to_agent() -> Vec<(&'static str, ToAgent)> {
         ("an order", ToAgent::Order(order)),
         ("where a neighbour listens", ToAgent::Neighbour { vm: VmId(2), address }),
         ("where another one listens", ToAgent::Neighbour { vm: VmId(2), address: newer }),
-        ("what has it written", ToAgent::ShowOutput { question: 7, component: ComponentId(5), bytes_max: 300 }),
+        (
+            "what has it written",
+            ToAgent::Ask { number: 7, component: ComponentId(5), question: Question::Output { bytes_max: 300 } },
+        ),
+        ("is it as it was", ToAgent::Ask { number: 7, component: ComponentId(5), question: Question::Drift }),
     ]
 }
 
@@ -132,8 +137,8 @@ fn letters_to_manager() -> Vec<(&'static str, ToManager)> {
     vec![
         ("a report", ToManager::Report(Report { through: OrderNumber(9), facts: vec![] })),
         ("where it listens", ToManager::Listening { address }),
-        ("what was written", ToManager::Output { question: 7, output: Ok("ready".into()) }),
-        ("why it cannot be shown", ToManager::Output { question: 7, output: Err("gone".into()) }),
+        ("what was written", ToManager::Answer { number: 7, answer: Ok("ready".into()) }),
+        ("why it cannot be shown", ToManager::Answer { number: 7, answer: Err("gone".into()) }),
     ]
 }
 

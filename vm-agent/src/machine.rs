@@ -5,7 +5,7 @@
 //! sign this binding?), the machine steps, and what it answers is packed.
 
 use protocol::agent::{Alarm, Input, Note, VmAgent};
-use protocol::letter::{Statement, ToAgent, ToManager};
+use protocol::letter::{Question, Statement, ToAgent, ToManager};
 use protocol::{ComponentId, HostOutcome, HostTask, Instruction, Notice, Order, VmId, agent, wire};
 use runtime::engine::{Machine, Moment, Output};
 use runtime::identity::{Identity, Ticket};
@@ -43,12 +43,12 @@ pub enum Happening {
     AlarmRang(Alarm),
     /// The agent listens there.
     Listening(SocketAddr),
-    /// The output of a component that the manager asked for, or why it cannot be shown.
-    Output {
+    /// What the manager asked about a component, or why it cannot be said.
+    Answered {
         /// The number of the question.
-        question: u64,
+        number: u64,
         /// The answer.
-        output: Result<String, String>,
+        answer: Result<String, String>,
     },
 }
 
@@ -59,14 +59,14 @@ pub enum Effect {
     Task(HostTask),
     /// Ring at that moment.
     Alarm(Alarm, Moment),
-    /// Find the end of a component's output.
-    ShowOutput {
+    /// Find out something about a component.
+    Answer {
         /// The number of the question.
-        question: u64,
-        /// Of which component.
+        number: u64,
+        /// About which component.
         component: ComponentId,
-        /// At most so many bytes.
-        bytes_max: u32,
+        /// What.
+        question: Question,
     },
     /// Worth a line in the log.
     Note(Note),
@@ -171,8 +171,8 @@ impl Machine for Agent {
             Ok(Understood::Aside(ToAgent::Neighbour { vm, address })) => {
                 vec![Output::Introduce(PeerId(vm.0), address)]
             }
-            Ok(Understood::Aside(ToAgent::ShowOutput { question, component, bytes_max })) => {
-                vec![Output::Effect(Effect::ShowOutput { question, component, bytes_max })]
+            Ok(Understood::Aside(ToAgent::Ask { number, component, question })) => {
+                vec![Output::Effect(Effect::Answer { number, component, question })]
             }
             Ok(Understood::Aside(ToAgent::Order(_))) => unreachable!("an order is an input"),
             Err(why) => vec![Output::Effect(Effect::Distrusted(from, why))],
@@ -200,8 +200,8 @@ impl Machine for Agent {
                 }
                 vec![send(PeerId::MANAGER, &ToManager::Listening { address })]
             }
-            Happening::Output { question, output } => {
-                vec![send(PeerId::MANAGER, &ToManager::Output { question, output })]
+            Happening::Answered { number, answer } => {
+                vec![send(PeerId::MANAGER, &ToManager::Answer { number, answer })]
             }
         }
     }

@@ -24,7 +24,7 @@
 
 use protocol::{Name, bounds::RECIPE_BYTES_MAX};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The version of this format.
 const VERSION: u32 = 1;
@@ -38,6 +38,12 @@ pub struct Recipe {
     /// Values that never change, which templates see as `parameters.<name>`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, serde_json::Value>,
+    /// The same, but nobody is shown their texts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, String>,
+    /// Values whose texts nobody is shown.
+    #[serde(default, skip_serializing_if = "Conceals::is_empty")]
+    pub conceals: Conceals,
     /// Values that the component hands out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<Name, HandedOut>,
@@ -50,6 +56,25 @@ pub struct Recipe {
     /// What is done when.
     #[serde(default)]
     pub operations: Operations,
+}
+
+/// Values whose texts nobody is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conceals {
+    /// Its own.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub values: BTreeSet<Name>,
+    /// Those of what it imports.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub imports: BTreeMap<Name, BTreeSet<Name>>,
+}
+
+impl Conceals {
+    /// Whether nothing is concealed.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.imports.is_empty()
+    }
 }
 
 /// A value that the component hands out.
@@ -273,6 +298,8 @@ impl Default for Recipe {
         Self {
             version: VERSION,
             parameters: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            conceals: Conceals::default(),
             values: BTreeMap::new(),
             environment: BTreeMap::new(),
             files: Vec::new(),

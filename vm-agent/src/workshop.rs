@@ -6,6 +6,7 @@
 use crate::host::{self, Host};
 use crate::machine::{Agent, Effect, Happening};
 use protocol::agent::Alarm;
+use protocol::letter::Question;
 use protocol::{HostOutcome, HostTask};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::PeerId;
@@ -146,12 +147,17 @@ impl Bench {
                 }
             }
             Effect::Alarm(alarm, due) => self.set_alarm(alarm, due),
-            Effect::ShowOutput { question, component, bytes_max } => {
+            Effect::Answer { number, component, question } => {
                 let (Some(host), Some(engine)) = (self.host.clone(), self.engine.clone()) else { return };
                 tokio::spawn(async move {
-                    let output = host.logs(component, usize::try_from(bytes_max).unwrap_or(usize::MAX)).await;
-                    let output = output.map_err(|error| error.to_string());
-                    let _ = engine.cast(Message::Happened(Happening::Output { question, output }, None));
+                    let answer = match question {
+                        Question::Output { bytes_max } => {
+                            host.logs(component, usize::try_from(bytes_max).unwrap_or(usize::MAX)).await
+                        }
+                        Question::Drift => host.drift(component).await.map(|drift| drift.join("\n")),
+                    };
+                    let answer = answer.map_err(|error| error.to_string());
+                    let _ = engine.cast(Message::Happened(Happening::Answered { number, answer }, None));
                 });
             }
             Effect::Note(note) => tracing::debug!(?note, "noted"),

@@ -25,6 +25,7 @@ pub(crate) fn soak(root: &Path, words: &[&str]) -> Result<(), String> {
 /// Runs every step; stops at the first that fails.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let tests: &[&[&str]] = if has_nextest(root) { &[NEXTEST, DOC_TESTS] } else { &[TESTS] };
+    crate::packages::ensure();
     for step in [FORMAT, LINT].iter().chain(tests) {
         cargo(root, step)?;
     }

@@ -4,6 +4,7 @@
 
 mod gate;
 mod mutants;
+mod packages;
 mod tidy;
 
 use std::{env, path::PathBuf, process::ExitCode};
@@ -13,6 +14,8 @@ usage: cargo xtask <command>
 
   test    the gate: format, lint, rules of the house, all tests
   tidy    only the rules of the house
+  packages
+          installs the servers that one test really runs (root, on Debian)
   soak [FIRST] [LAST]
           long explorations of random applications, by seed
   mutants [ROW…]
@@ -27,6 +30,10 @@ fn main() -> ExitCode {
     let done = match words[..] {
         ["test"] => tidy::check(&root).and_then(|()| gate::run(&root)),
         ["tidy"] => tidy::check(&root),
+        ["packages"] => {
+            packages::ensure();
+            Ok(())
+        }
         ["soak", ref words @ ..] => gate::soak(&root, words),
         ["mutants", ref rows @ ..] => mutants::run(&root, rows),
         ["help" | "--help" | "-h"] => {

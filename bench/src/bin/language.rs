@@ -66,7 +66,7 @@ fn measure(tiers: u32, way: &str, instances: u32) -> Result<String, Box<dyn Erro
     let begun = Instant::now();
     let empty = Expansion::empty(before.application.clone());
     let all = Difference::between(&empty, &before);
-    let planned = all.planned(&empty, &before, &[], all.usual_strategy(), &BTreeMap::new());
+    let planned = all.planned(&empty, &before, &[], all.usual_strategy(&before), &BTreeMap::new());
     let planned_in = begun.elapsed();
     let wiring = if way == "index" { "one to one" } else { "all to all" };
     let (components, bindings, wishes) = (before.components.len(), before.bindings(), planned.change.wishes.len());

@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Site {
     pub(crate) place: PathBuf,
     options: Vec<String>,
+    /// Environment variables of all commands.
+    pub(crate) environment: Vec<(String, String)>,
     manager: Option<Child>,
     agents: Vec<Child>,
     pub(crate) client: Client,
@@ -40,7 +42,7 @@ impl Site {
         let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
         let manager = start_manager(&place, &options);
         let client = Client::new(&Access::read(&place.join("manager/access.json")).unwrap()).unwrap();
-        Self { place, options, manager: Some(manager), agents: Vec::new(), client }
+        Self { place, options, environment: Vec::new(), manager: Some(manager), agents: Vec::new(), client }
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -114,6 +116,25 @@ impl Site {
         token.text
     }
 
+    /// Runs a command that must end well, and says what it printed.
+    #[track_caller]
+    pub(crate) fn done(&self, arguments: &[&str]) -> String {
+        let output = self.holdfast(arguments);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{arguments:?}\n{text}{}", String::from_utf8_lossy(&output.stderr));
+        text
+    }
+
+    /// Runs a command that must end badly, and says what it printed.
+    #[track_caller]
+    pub(crate) fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.holdfast(arguments);
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).unwrap();
+        assert!(!output.status.success(), "{arguments:?}\n{text}");
+        text
+    }
+
     pub(crate) fn manager_address(&self) -> String {
         let ports: Value = serde_json::from_slice(&std::fs::read(self.data().join("ports.json")).unwrap()).unwrap();
         format!("127.0.0.1:{}", ports["agents"])
@@ -124,6 +145,7 @@ impl Site {
         Command::new(HOLDFAST)
             .args(arguments)
             .current_dir(&self.place)
+            .envs(self.environment.iter().cloned())
             .env("HOLDFAST_ACCESS", self.data().join("access.json"))
             .output()
             .unwrap()

@@ -56,8 +56,19 @@ pub(super) struct ChangeQuery {
 pub(super) async fn make(
     State(api): State<Api>,
     Asked(query): Asked<ChangeQuery>,
-    Document(change): Document<NewChange>,
+    Document(mut change): Document<NewChange>,
 ) -> Result<Response, Problem> {
+    if change.takes_secrets_over() {
+        let filled = api.desk.look(move |machine| {
+            let problems = change.take_secrets_over(machine.book());
+            (change, problems)
+        });
+        let problems;
+        (change, problems) = filled.await?;
+        if !problems.is_empty() {
+            return Err(Problem::malformed("secrets cannot be taken over", problems));
+        }
+    }
     let application = change.application.as_ref().map(applied).transpose()?;
     let (change, clouds) = change.read().map_err(|problems| Problem::malformed("the change is malformed", problems))?;
     match application {
@@ -81,7 +92,7 @@ fn applied(application: &ApplicationRecord) -> Result<Applied, Problem> {
     let malformed =
         |error: NameError| Problem::malformed("the application's name is malformed", vec![error.to_string()]);
     let record = Some(&application.record).filter(|record| !record.is_null()).map(Value::to_string);
-    Ok(Applied { name: Name::new(&application.name).map_err(malformed)?, record })
+    Ok(Applied { name: Name::new(&application.name).map_err(malformed)?, record, replaces: application.version })
 }
 
 pub(super) async fn retry(State(api): State<Api>, Named(component): Named) -> Result<Response, Problem> {

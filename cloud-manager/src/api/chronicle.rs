@@ -11,7 +11,7 @@ use protocol::{
     ChangeId, ComponentId, ComponentState,
     manager::{Book, News},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many changes are remembered; the oldest that are done fall away.
 const CHANGES_MAX: usize = 10_000;
@@ -26,6 +26,15 @@ pub(super) struct Chronicle {
     newest: u64,
     changes: BTreeMap<u64, Told>,
     components: BTreeMap<ComponentId, Life>,
+    /// How long the last start and the last stop of each component took, by name: who comes back takes about as long.
+    lengths: BTreeMap<String, Lengths>,
+}
+
+/// How long operations took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lengths {
+    pub(super) start_ms: Option<u64>,
+    pub(super) stop_ms: Option<u64>,
 }
 
 /// What was told of a change, and between which events.
@@ -39,6 +48,7 @@ struct Told {
 #[derive(Debug, Default)]
 struct Life {
     since_ms: u64,
+    state: Option<ComponentState>,
     failure: Option<String>,
 }
 
@@ -58,6 +68,8 @@ impl Chronicle {
     pub(super) fn forget_strangers(&mut self, book: &Book) {
         if self.components.len() > book.components().count() + STRANGERS_MAX {
             self.components.retain(|component, _| book.component_by_id(*component).is_some());
+            let there: BTreeSet<&str> = book.components().map(|it| it.name.as_str()).collect();
+            self.lengths.retain(|name, _| there.contains(name.as_str()));
         }
     }
 
@@ -84,6 +96,11 @@ impl Chronicle {
     /// Since when a component is as it is.
     pub(super) fn since(&self, component: ComponentId) -> Option<u64> {
         self.components.get(&component).map(|life| life.since_ms)
+    }
+
+    /// How long the last operations of a component took.
+    pub(super) fn lengths(&self, component: &str) -> Lengths {
+        self.lengths.get(component).copied().unwrap_or_default()
     }
 
     /// What the operation that failed last wrote at its end.
@@ -125,7 +142,19 @@ impl Chronicle {
             }
             News::ComponentIs(component, condition) => {
                 let life = self.components.entry(*component).or_default();
+                let was = life.state.replace(condition.state);
+                let took = event.at_ms.saturating_sub(life.since_ms);
                 life.since_ms = event.at_ms;
+                if let Some(name) = &event.about {
+                    let lengths = self.lengths.entry(name.clone()).or_default();
+                    match (was, condition.state) {
+                        (Some(ComponentState::Starting), ComponentState::Started) => lengths.start_ms = Some(took),
+                        (Some(ComponentState::Stopping), ComponentState::Stopped | ComponentState::Starting) => {
+                            lengths.stop_ms = Some(took);
+                        }
+                        _ => {}
+                    }
+                }
                 if !matches!(condition.state, ComponentState::Failed(_)) {
                     life.failure = None;
                 }

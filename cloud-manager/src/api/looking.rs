@@ -10,6 +10,7 @@ use super::{
 };
 use crate::document::{ApplicationRecord, EventDocument, NewComponent, Well};
 use axum::{extract::State, http::StatusCode, response::Response};
+use protocol::letter::Question;
 use protocol::{ChangeId, CloudManager, Name};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
@@ -84,7 +85,8 @@ pub(super) async fn definition(State(api): State<Api>, Named(name): Named) -> Re
     let missing = format!("there is no component {name:?}");
     let definition = api.desk.look(move |machine| {
         let entry = machine.book().component(&name)?;
-        Some(NewComponent::of(&entry.name, &machine.book().vm_of(entry).name, &entry.kind))
+        let vm = &machine.book().vm_of(entry).name;
+        Some(NewComponent::of(&entry.name, vm, &entry.kind).without_secrets())
     });
     found(&definition.await?.ok_or_else(|| Problem::not_found(missing))?)
 }
@@ -140,11 +142,20 @@ pub(super) async fn logs(
     Named(name): Named,
     Asked(query): Asked<LogQuery>,
 ) -> Result<Response, Problem> {
-    let log = api.desk.logs(name, query.bytes.unwrap_or(LOG_BYTES).min(LOG_BYTES_MAX)).await?;
-    let mut response = Response::new(log.into());
+    let bytes_max = query.bytes.unwrap_or(LOG_BYTES).min(LOG_BYTES_MAX);
+    let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX);
+    Ok(plain(api.desk.question(name, Question::Output { bytes_max }).await?))
+}
+
+pub(super) async fn drift(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
+    Ok(plain(api.desk.question(name, Question::Drift).await?))
+}
+
+fn plain(text: String) -> Response {
+    let mut response = Response::new(text.into());
     let plain = axum::http::HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(axum::http::header::CONTENT_TYPE, plain);
-    Ok(response)
+    response
 }
 
 pub(super) async fn tokens(State(api): State<Api>) -> Result<Response, Problem> {
@@ -164,5 +175,6 @@ pub(super) async fn application(State(api): State<Api>, Named(name): Named) -> R
 
 fn recorded(name: &Name, record: &str) -> ApplicationRecord {
     // It was JSON when it came in.
-    ApplicationRecord { name: name.to_string(), record: serde_json::from_str(record).unwrap_or_default() }
+    let version = Some(ApplicationRecord::version_of(Some(record)));
+    ApplicationRecord { name: name.to_string(), record: serde_json::from_str(record).unwrap_or_default(), version }
 }

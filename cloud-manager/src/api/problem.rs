@@ -50,6 +50,7 @@ impl From<DeskError> for Problem {
     fn from(error: DeskError) -> Self {
         let status = match error {
             DeskError::Unknown(_) => StatusCode::NOT_FOUND,
+            DeskError::Outdated(_) => StatusCode::CONFLICT,
             DeskError::Halted(_) | DeskError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, error.to_string())

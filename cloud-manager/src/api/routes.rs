@@ -97,6 +97,13 @@ pub(super) fn table() -> Vec<Route> {
             )
         },
         route(
+            (Get, "/v1/components/{name}/drift"),
+            READ,
+            "In what a component is not as it was asked for, one thing on each line",
+            Gives::Text,
+            || get(looking::drift),
+        ),
+        route(
             (Post, "/v1/components/{name}/retry"),
             OPERATE,
             "Try the failed operation of a component again",

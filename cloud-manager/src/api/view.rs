@@ -102,12 +102,15 @@ fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Comp
         _ => None,
     };
     let failure = failed_operation.as_ref().and_then(|_| entry.id.and_then(|id| chronicle.failure(id)));
+    let lengths = chronicle.lengths(entry.name.as_str());
     Component {
         name: entry.name.to_string(),
         id: entry.id.map(|id| id.0),
         vm: book.vm_of(entry).name.to_string(),
         state: state(entry).map_or("awaited", state_name).into(),
         since_ms: entry.id.and_then(|id| chronicle.since(id)),
+        start_ms: lengths.start_ms,
+        stop_ms: lengths.stop_ms,
         failed_operation,
         failure,
         expected: entry.expected,

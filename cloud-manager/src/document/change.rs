@@ -7,7 +7,11 @@ use super::recipe;
 use protocol::{Change, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire, Wish};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 use utoipa::ToSchema;
 
 /// What is to be different, as a whole.
@@ -38,6 +42,21 @@ pub struct ApplicationRecord {
     #[serde(default)]
     #[schema(value_type = Object)]
     pub record: Value,
+    /// Which record it is; 0 is none. Whoever applies says which one is replaced, and is refused if it is another by then;
+    /// without it, whichever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+}
+
+impl ApplicationRecord {
+    /// Which record this is: other texts have other versions.
+    pub fn version_of(record: Option<&str>) -> u64 {
+        let Some(record) = record else { return 0 };
+        let mut hasher = DefaultHasher::new();
+        record.hash(&mut hasher);
+        // Programs that read numbers as floating point keep this many bits.
+        hasher.finish() >> 11 | 1
+    }
 }
 
 /// One thing that is to be different.
@@ -154,16 +173,6 @@ pub struct NewNeed {
 fn one() -> u32 {
     1
 }
-
-/// Operations by the names that people use.
-const OPERATIONS: [(&str, Operation); 6] = [
-    ("prepare", Operation::Prepare),
-    ("start", Operation::Start),
-    ("run", Operation::Run),
-    ("rebind", Operation::Rebind),
-    ("stop", Operation::Stop),
-    ("purge", Operation::Purge),
-];
 
 /// How stubbornly an operation is tried again if nothing else is said: three times within some ten seconds, and a component
 /// that dies is started again a few times before a person is asked.
@@ -310,7 +319,7 @@ impl Reading {
             let read = self.at(format!("exports.{name}"), |reading| reading.export(name, export));
             kind.exports.extend(read);
         }
-        kind.patience = OPERATIONS.iter().map(|(_, operation)| (*operation, usual_patience(*operation))).collect();
+        kind.patience = Operation::ALL.into_iter().map(|operation| (operation, usual_patience(operation))).collect();
         for (text, patience) in &component.patience {
             let read = self.at(format!("patience.{text}"), |reading| reading.operation(text));
             let NewPatience { retries, pause_ms_first, factor } = *patience;
@@ -349,7 +358,7 @@ impl Reading {
     }
 
     fn operation(&mut self, text: &str) -> Option<Operation> {
-        let found = OPERATIONS.iter().find(|(name, _)| *name == text).map(|(_, operation)| *operation);
+        let found = Operation::called(text);
         if found.is_none() {
             self.wrong("no such operation (use prepare, start, run, rebind, stop or purge)");
         }

@@ -9,6 +9,7 @@ pub mod asked;
 pub mod change;
 pub mod event;
 pub mod recipe;
+mod secrets;
 pub mod state;
 
 pub use answer::{

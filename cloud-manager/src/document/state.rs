@@ -80,6 +80,12 @@ pub struct Component {
     /// Since when, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
+    /// How long its last start took, in milliseconds, if it is remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ms: Option<u64>,
+    /// How long its last stop took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_ms: Option<u64>,
     /// Which operation failed, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_operation: Option<String>,

@@ -15,6 +15,7 @@ use cloud_manager::{
     desk::{Call, Desk, DeskError, Event, NameRegister},
     document::{Role, asked},
 };
+use protocol::letter::Question;
 use protocol::manager::{News, Request};
 use rustls::{
     RootCertStore,
@@ -202,7 +203,7 @@ impl Theatre {
         match call {
             Call::Ask { request, answer, .. } => {
                 let news = self.ask(request);
-                let _ = answer.send(news);
+                let _ = answer.send(Ok(news));
                 self.run();
             }
             Call::Applications { answer } => {
@@ -218,11 +219,17 @@ impl Theatre {
                 let vm = vm.map_or("any".to_string(), |vm| vm.to_string());
                 let _ = answer.send(Ok(format!("token for {vm} and {good_for_s} s")));
             }
-            Call::Logs { component, bytes_max, answer } => {
+            Call::Question { component, question, answer } => {
                 let found = self.stage.manager.book().component(&component);
-                let log = format!("{component} wrote this\n").chars().take(bytes_max).collect();
+                let said = match question {
+                    Question::Output { bytes_max } => {
+                        let bytes_max = usize::try_from(bytes_max).expect("a small number");
+                        format!("{component} wrote this\n").chars().take(bytes_max).collect()
+                    }
+                    Question::Drift => "file a.conf was changed".to_owned(),
+                };
                 let missing = || DeskError::Unknown(format!("there is no component {component:?}"));
-                let _ = answer.send(found.map(|_| log).ok_or_else(missing));
+                let _ = answer.send(found.map(|_| said).ok_or_else(missing));
             }
         }
     }

@@ -106,6 +106,11 @@ pub fn explore(script: &Arc<[Line]>, faults: Faults, settings: Settings) -> Find
     Search::new(script, faults, None, settings).run(&mut |_| {})
 }
 
+/// The same without faults, for one who wants to be told how far it is.
+pub fn explore_script(script: &Arc<[Line]>, settings: Settings, watch: &mut dyn FnMut(Progress)) -> Findings {
+    Search::new(script, Faults::default(), None, settings).run(watch)
+}
+
 /// Explores a scenario, and holds every path against what it says must come of it.
 pub fn explore_scenario(scenario: &Scenario, settings: Settings) -> Findings {
     explore_watched(scenario, settings, &mut |_| {})

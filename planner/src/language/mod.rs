@@ -15,7 +15,7 @@ pub mod syntax;
 
 pub use complaint::{Complaint, Span};
 pub use meaning::{BindingGoal, Demand, Goal, GoalMeasure, PortReference, Range, Spot, Term, Which, Wish};
-pub(crate) use parser::is_reserved;
+pub use parser::is_reserved;
 pub use parser::{binding_preference, formula, preference, specification};
 pub use shorthand::{translate_constraint, translate_preference};
 

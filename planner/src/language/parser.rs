@@ -36,7 +36,7 @@ const RESERVED: [&str; 16] = [
 ];
 
 /// Whether a name means something in the language, so that nothing else can be called so.
-pub(crate) fn is_reserved(name: &str) -> bool {
+pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 

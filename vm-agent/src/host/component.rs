@@ -76,6 +76,7 @@ impl Component {
         let mut record = self.record()?;
         let mut view = self.view(&task.name, &home, &recipe, Values::new());
         let mut announced = self.choose_values(&mut view, &[At::Prepare], &mut record).await?;
+        self.learn_secrets(&view)?;
         for (step, command) in
             [(Step::Install, &recipe.operations.install), (Step::Announce, &recipe.operations.announce)]
         {
@@ -85,6 +86,7 @@ impl Component {
                 let handed_out = values::take(&self.place.values()).map_err(|failure| failure.during(step))?;
                 view.values.extend(handed_out.clone());
                 announced.extend(handed_out);
+                self.learn_secrets(&view)?;
             }
         }
         record.announced = Some(announced.clone());
@@ -99,6 +101,7 @@ impl Component {
         run.bindings = bindings.to_vec();
         let home = self.place.home();
         let view = self.view_of_run(run, &home, &announced);
+        self.learn_secrets(&view)?;
         self.write_files(&view)?;
         match &run.recipe.operations.rebind {
             None => {}

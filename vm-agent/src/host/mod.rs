@@ -17,12 +17,14 @@
 //! | `process`, `group`, `spawn`, `running`, `descriptor` | one process, its group, its birth, its end |
 //! | `place`, `record` | where things lie; what is remembered |
 //! | `template`, `values`, `ports` | what components are told and what they hand out |
-//! | `output`, `rotation` | what their programs write |
+//! | `output`, `rotation`, `secrets` | what their programs write, and what nobody is shown of it |
+//! | `drift` | whether what runs is what was asked for |
 
 mod check;
 mod command;
 mod component;
 mod descriptor;
+mod drift;
 mod failure;
 mod group;
 mod output;
@@ -33,6 +35,7 @@ mod raze;
 mod record;
 mod rotation;
 mod running;
+mod secrets;
 mod shut_down;
 mod spawn;
 mod start_up;
@@ -113,6 +116,12 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// Something is being done for it, which changes it. Happens on a good day.
+    #[error("{component} is being worked on (ask again when that is done)")]
+    Busy {
+        /// Which one.
+        component: ComponentId,
+    },
     /// The component has written nothing, or is gone. Happens on a good day.
     #[error("{component} has no output")]
     NoOutput {
@@ -184,7 +193,9 @@ impl Host {
     /// The end of what a component's programs have written, at most so many bytes.
     pub async fn logs(&self, component: ComponentId, bytes_max: usize) -> Result<String, Error> {
         let place = Place::of(component, &self.room.settings.directory);
-        let read = tokio::task::spawn_blocking(move || output::history(&place, bytes_max));
+        let read = tokio::task::spawn_blocking(move || {
+            output::history(&place, bytes_max).map(|text| secrets::conceal(&place, text))
+        });
         let read = read.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         read.map_err(|source| Error::NoOutput { component, source })
     }
@@ -245,7 +256,10 @@ impl Room {
         }
         self.tell(match carried_out {
             Ok(values) => HostOutcome::Done { component, serial, values },
-            Err(failure) => HostOutcome::Failed { component, serial, detail: failure.detail().into() },
+            Err(failure) => {
+                let failure = Component::new(self, component, serial).concealed(failure);
+                HostOutcome::Failed { component, serial, detail: failure.detail().into() }
+            }
         });
     }
 

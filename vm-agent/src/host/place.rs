@@ -82,6 +82,11 @@ impl Place {
         self.directory.join("done.json")
     }
 
+    /// Texts that nobody is shown.
+    pub(super) fn secrets(&self) -> PathBuf {
+        self.directory.join("secrets.json")
+    }
+
     /// Where commands hand out values.
     pub(super) fn values(&self) -> PathBuf {
         self.directory.join("values")

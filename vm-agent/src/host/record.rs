@@ -14,7 +14,7 @@ use crate::recipe::{Recipe, Start};
 use protocol::{HeldBinding, Name, Values};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::OpenOptionsExt,
@@ -125,6 +125,17 @@ impl Done {
         let bytes = serde_json::to_vec(self).expect("maps of values have texts as keys");
         replace(&place.done(), &bytes, false).attempt(format!("write {}", place.done().display()))
     }
+}
+
+/// The texts that nobody is shown. If they cannot be read, nothing is known to be secret.
+pub(super) fn secrets(place: &Place) -> BTreeSet<String> {
+    read(&place.secrets()).ok().flatten().unwrap_or_default()
+}
+
+/// Writes the texts that nobody is shown, for nobody else to read.
+pub(super) fn save_secrets(place: &Place, texts: &BTreeSet<String>) -> Result<(), Failure> {
+    let bytes = serde_json::to_vec(texts).expect("a list of texts can be written");
+    replace(&place.secrets(), &bytes, false).attempt(format!("write {}", place.secrets().display()))
 }
 
 impl ProcessMark {

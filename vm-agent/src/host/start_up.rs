@@ -44,6 +44,7 @@ impl Component {
         let mut view = self.view(&task.name, &home, &recipe, announced.clone());
         (view.imports, view.bindings) = (&imports, bindings);
         let values = self.choose_values(&mut view, &[At::Prepare, At::Start], &mut record).await?;
+        self.learn_secrets(&view)?;
         let (name, bindings) = (task.name.clone(), bindings.to_vec());
         let run = Run {
             serial: self.serial,

@@ -125,11 +125,17 @@ impl View<'_> {
             ("name".to_owned(), Value::from(self.name.as_str())),
             ("host".to_owned(), Value::from(self.host.to_string())),
             ("directory".to_owned(), Value::from(self.home.display().to_string())),
-            ("parameters".to_owned(), Value::from_serialize(&self.recipe.parameters)),
+            ("parameters".to_owned(), self.parameters()),
             ("values".to_owned(), values(&self.values)),
             ("imports".to_owned(), imports.collect()),
         ]);
         context
+    }
+
+    fn parameters(&self) -> Value {
+        let plain = self.recipe.parameters.iter().map(|(name, value)| (name.clone(), Value::from_serialize(value)));
+        let secret = self.recipe.secrets.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
+        plain.chain(secret).collect()
     }
 
     fn render_with(&self, what: &str, text: &str, environment: &mut Environment) -> Result<String, Failure> {

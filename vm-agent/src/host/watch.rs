@@ -87,7 +87,7 @@ impl Component {
 
     pub(super) fn died(&self, failure: &Failure) {
         tracing::warn!(component = %self.id, serial = self.serial, "died");
-        let detail = failure.detail().into();
+        let detail = self.concealed(failure.clone()).detail().into();
         self.room.tell(HostOutcome::Died { component: self.id, serial: self.serial, detail });
     }
 }

@@ -1,0 +1,80 @@
+//! Applications as the manager has them: what was applied last, and what of it is found.
+
+use crate::{application_file::Record, failure::Failure, operator::Operator};
+use cloud_manager::document::{ApplicationRecord, Status, change::read_binding};
+use deploy::{Expansion, Found};
+use protocol::{Name, Operation};
+use std::{collections::BTreeMap, time::Duration};
+
+/// One application.
+pub(crate) struct Applied {
+    /// What was applied last.
+    pub(crate) record: Record,
+    /// Which record that is.
+    pub(crate) version: Option<u64>,
+    /// What of it there is: somebody may have changed something by hand, or a VM was lost.
+    pub(crate) found: Expansion,
+}
+
+/// What there is around an application.
+#[derive(Default)]
+pub(crate) struct Around {
+    /// All other applications.
+    pub(crate) others: Vec<Expansion>,
+    /// How long operations of components took when they were last done.
+    pub(crate) learned: Learned,
+}
+
+/// How long operations of components took.
+pub(crate) type Learned = BTreeMap<(Name, Operation), Duration>;
+
+/// Every application, in order of names.
+pub(crate) fn all(operator: &Operator, status: &Status) -> Result<Vec<Applied>, Failure> {
+    let kept: Vec<ApplicationRecord> = operator.get("/v1/applications")?;
+    let found = found(status);
+    let mut applications = Vec::new();
+    for ApplicationRecord { name, record, version } in kept {
+        let record: Record = serde_json::from_value(record).map_err(|error| Failure::Record(name, error))?;
+        let found = record.expansion.as_found(&found);
+        applications.push(Applied { record, version, found });
+    }
+    Ok(applications)
+}
+
+/// One application, and what there is around it.
+pub(crate) fn one(operator: &Operator, name: &str) -> Result<(Option<Applied>, Around), Failure> {
+    let status = operator.get("/v1/status")?;
+    let (mut own, mut others) = (None, Vec::new());
+    for applied in all(operator, &status)? {
+        if applied.record.expansion.application.as_str() == name {
+            own = Some(applied);
+        } else {
+            others.push(applied.found);
+        }
+    }
+    Ok((own, Around { others, learned: learned(&status) }))
+}
+
+fn learned(status: &Status) -> Learned {
+    let mut learned = Learned::new();
+    for component in &status.components {
+        let Ok(name) = Name::new(&component.name) else { continue };
+        let lengths = [(Operation::Start, component.start_ms), (Operation::Stop, component.stop_ms)];
+        let known = lengths.into_iter().filter_map(|(it, ms)| Some(((name.clone(), it), Duration::from_millis(ms?))));
+        learned.extend(known);
+    }
+    learned
+}
+
+/// What there is, without what is on its way out.
+pub(crate) fn found(status: &Status) -> Found {
+    let name = |text: &str| Name::new(text).ok();
+    let vms = status.vms.iter().filter(|it| !it.leaving && it.health != "lost");
+    let components = status.components.iter().filter(|it| !it.leaving);
+    let bindings = status.bindings.iter().filter(|it| !it.leaving);
+    Found {
+        vms: vms.filter_map(|it| name(&it.name)).collect(),
+        components: components.filter_map(|it| Some((name(&it.name)?, name(&it.vm)?))).collect(),
+        bindings: bindings.filter_map(|it| read_binding(&it.binding).ok()).collect(),
+    }
+}

@@ -1,0 +1,179 @@
+//! How an application is made as it is described: shown, agreed to, asked for, and waited for. All commands that change an
+//! application go this way.
+
+use crate::{
+    Ending,
+    application_file::{Draft, Record},
+    applied::{Applied, Around},
+    change::WaitOptions,
+    failure::Failure,
+    operator::Operator,
+    placing::PlacingOptions,
+    plan::Plan,
+    progress_of_change, screen,
+    tiers::Tiers,
+};
+use clap::Args;
+use cloud_manager::document::{ApplicationRecord, NewChange, NewComponent, NewNeed, NewVm, Prediction, WishDocument};
+use deploy::{Expansion, Key, Planned, Surroundings, rolling};
+use protocol::{Name, Strategy, Wish};
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    io::{self, BufRead, IsTerminal, Write},
+};
+
+/// How a change is made.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct HowOptions {
+    /// How additions and removals meet: down-then-up, up-then-down or together [default: as it fits]
+    #[arg(long, value_name = "HOW")]
+    strategy: Option<Strategy>,
+    /// Replace components in steps, so that at most so many of a group are out at once
+    #[arg(long, value_name = "N")]
+    rolling: Option<usize>,
+    /// Change nothing; say what would be changed, and whether the manager would take it
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    pub(crate) placing: PlacingOptions,
+    #[command(flatten)]
+    pub(crate) waiting: WaitOptions,
+}
+
+/// What an application is to become, and from what.
+pub(crate) struct Making<'a> {
+    /// What was applied before, if anything.
+    pub(crate) before: Option<Applied>,
+    pub(crate) after: Expansion,
+    /// What it was read from; without it, the application is forgotten.
+    pub(crate) draft: Option<Draft>,
+    pub(crate) around: &'a Around,
+    /// Components that are to start again, and why.
+    pub(crate) restarts: BTreeMap<Key, Vec<String>>,
+}
+
+impl HowOptions {
+    /// Makes an application as files that the manager kept describe it, perhaps with other inputs.
+    pub(crate) fn make_again(
+        &self,
+        operator: &Operator,
+        before: Applied,
+        draft: Draft,
+        around: &Around,
+    ) -> Result<Ending, Failure> {
+        let application = draft.read()?;
+        let surroundings = Surroundings { before: Some(&before.found), others: &around.others };
+        let after = self.placing.expand(&application, &surroundings)?;
+        let restarts = BTreeMap::new();
+        self.make(operator, Making { before: Some(before), after, draft: Some(draft), around, restarts })
+    }
+
+    /// Shows what will be changed, asks, and has it made.
+    pub(crate) fn make(&self, operator: &Operator, making: Making<'_>) -> Result<Ending, Failure> {
+        let Making { before, after, draft, around, restarts } = making;
+        let json = self.waiting.operator.json;
+        let nothing = Expansion::empty(after.application.clone());
+        let then = before.as_ref().map_or(&nothing, |it| &it.found);
+        let ends = self.rolling.map_or_else(|| vec![after.clone()], |out_max| rolling(then, &after, out_max));
+        let (plan, steps) = Plan::new(then, &ends, around, self.strategy, restarts);
+        // For programs there is one document: what came of it.
+        if !json || self.dry_run {
+            screen::show(json, &plan, || screen::coloured(&plan.told(then, &after)))?;
+        }
+        let same_files = before.as_ref().map(|it| &it.record.draft) == draft.as_ref();
+        if plan.is_empty() && (same_files || self.dry_run) {
+            if json && !self.dry_run {
+                screen::print_document(&serde_json::json!({ "changed": false }))?;
+            }
+            return Ok(Ending::Done);
+        }
+        if !plan.foresight.refused.is_empty() {
+            return Ok(Ending::Refuted);
+        }
+        if self.dry_run {
+            // The manager knows what nobody wrote into a file. Of several steps it can judge the first.
+            let first = steps.first().map(|step| documents(&step.planned(&around.others, &BTreeMap::new()), None));
+            let _: Option<Prediction> =
+                first.map(|document| operator.post("/v1/changes?dry-run=true", &document)).transpose()?;
+            if !json {
+                screen::print("The manager would accept this. Nothing was changed.\n")?;
+            }
+            return Ok(Ending::Done);
+        }
+        if !self.yes && !agreed()? {
+            screen::print("Nothing was changed.\n")?;
+            return Ok(Ending::Refuted);
+        }
+        let secrets = draft.as_ref().map(|draft| draft.secrets(&after)).transpose()?.unwrap_or_default();
+        let mut version = before.as_ref().map_or(Some(0), |it| it.version);
+        // What is mended is what was applied, not something to go back from.
+        let previous = before.and_then(|it| if same_files { it.record.previous } else { Some(it.record.draft) });
+        let name = after.application.to_string();
+        let mut ending = Ending::Done;
+        for (place, step) in steps.iter().enumerate() {
+            let record =
+                draft.clone().map(|draft| Record { draft, expansion: step.after.clone(), previous: previous.clone() });
+            let record =
+                record.map_or(Ok(Value::Null), |record| serde_json::to_value(&record).map_err(io::Error::from))?;
+            let replaced = version;
+            version = Some(ApplicationRecord::version_of(Some(&record.to_string())));
+            let application = ApplicationRecord { name: name.clone(), record, version: replaced };
+            if steps.len() > 1 && !json {
+                screen::print(&format!("Step {} of {}\n", place + 1, steps.len()))?;
+            }
+            let document = documents(&step.planned(&around.others, &secrets), Some(application));
+            // Each step waits for the one before; only the last need not be waited for.
+            let is_last = place + 1 == steps.len();
+            ending = if is_last && self.waiting.no_wait {
+                self.waiting.ask(operator, "/v1/changes", &document)?
+            } else {
+                let accepted = operator.post("/v1/changes", &document)?;
+                let tiers = Tiers::of(&step.after.application, &plan.foresight.moments);
+                let wait = if is_last { progress_of_change::wait } else { progress_of_change::follow };
+                wait(operator, &accepted, json, tiers)?
+            };
+            if ending != Ending::Done {
+                break;
+            }
+        }
+        Ok(ending)
+    }
+}
+
+/// Asks a person. Where there is none, `--yes` has to be said.
+fn agreed() -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::Usage("nobody can be asked here (say --yes)".into()));
+    }
+    screen::print("Make it so? [y/N] ")?;
+    io::stdout().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+}
+
+/// A change as the API takes it.
+fn documents(planned: &Planned, application: Option<ApplicationRecord>) -> NewChange {
+    let cloud = |vm: &Name| planned.clouds.get(vm).cloned();
+    let wish = |wish: &Wish| match wish {
+        Wish::AddVm { vm } => WishDocument::AddVm(NewVm { name: vm.to_string(), cloud: cloud(vm) }),
+        Wish::RemoveVm { vm } => WishDocument::RemoveVm(vm.to_string()),
+        Wish::AddComponent { component, vm, kind } => WishDocument::AddComponent(NewComponent::of(component, vm, kind)),
+        Wish::RemoveComponent { component } => WishDocument::RemoveComponent(component.to_string()),
+        Wish::RestartComponent { component } => WishDocument::RestartComponent(component.to_string()),
+        Wish::SetNeed { component, import, number } => WishDocument::SetNeed(NewNeed {
+            component: component.to_string(),
+            import: import.to_string(),
+            number: *number,
+        }),
+        Wish::AddBinding(wire) => WishDocument::Bind(wire.to_string()),
+        Wish::RemoveBinding(wire) => WishDocument::Unbind(wire.to_string()),
+    };
+    let change = &planned.change;
+    let wishes = change.wishes.iter().map(wish).collect();
+    NewChange { strategy: change.strategy, incomplete: change.incomplete, wishes, application }
+}

@@ -1,0 +1,238 @@
+//! What happens to an application after it was applied: it drifts and is mended, its VMs are emptied, its components are
+//! replaced a few at a time, its secrets stay secret; and two people do not step on each other's feet.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod site;
+
+use cloud_manager::client::ClientError;
+use cloud_manager::document::{Accepted, ApplicationRecord, Component, EventDocument, NewChange, NewComponent};
+use serde_json::{Value, json};
+use site::{Site, order};
+use std::{collections::BTreeSet, fs, path::PathBuf};
+
+/// Web servers that need a database, each with a file of its own.
+const SHOP: &str = r#"holdfast: 1
+application: shop
+secrets:
+  password: { environment: SHOP_PASSWORD }
+types:
+  Database:
+    parameters: { password: { type: secret }, level: 1 }
+    exports: { sql: { values: [host, port, key], secret: [key] } }
+    values: { port: "{{ free_port() }}", key: "key-of-{{ parameters.password }}" }
+    files: { database.conf: "password {{ parameters.password }}" }
+    operations:
+      start: { process: "cat database.conf; echo; echo level {{ parameters.level }}; exec sleep 100000" }
+  Web:
+    parameters: { greeting: hello }
+    imports: { db: sql }
+    files: { web.conf: "{{ parameters.greeting }} {{ imports.db[0].key }}" }
+    operations:
+      start: { process: "cat web.conf; echo; exec sleep 100000" }
+vms:
+  data: { cloud: local }
+  web: { count: 2, cloud: local }
+components:
+  database: { type: Database, on: data, parameters: { password: { secret: password } } }
+  web: { type: Web, on: web, count: 4 }
+"#;
+
+/// A site with the shop applied, and its file.
+fn shop(name: &str) -> (Site, PathBuf) {
+    let mut site = Site::open(name);
+    site.environment.push(("SHOP_PASSWORD".into(), "swordfish".into()));
+    let path = site.place.join("shop.yaml");
+    fs::write(&path, SHOP).unwrap();
+    site.done(&["apply", path.to_str().unwrap(), "--yes"]);
+    (site, path)
+}
+
+async fn components(site: &Site) -> Vec<Component> {
+    site.client.get("/v1/components").await.unwrap()
+}
+
+/// The file of a component on this machine.
+async fn file(site: &Site, component: &str, file: &str) -> PathBuf {
+    let all = components(site).await;
+    let component = all.iter().find(|it| it.name == component).unwrap();
+    let vms: Vec<cloud_manager::document::Vm> = site.client.get("/v1/vms").await.unwrap();
+    let vm = vms.iter().find(|it| it.name == component.vm).unwrap();
+    site.vm(vm.id.unwrap()).join(format!("components/{}", component.id.unwrap())).join("home").join(file)
+}
+
+/// What was told since a number, up to now.
+async fn told_since(site: &Site, after: u64) -> Vec<EventDocument> {
+    let newest = site.status().await.newest_event;
+    site.events_until(after, |event| event.number >= newest).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn drift_is_found_and_mended_in_safe_order() {
+    let (site, path) = shop("drift");
+    let told = site.done(&["check"]);
+    assert!(told.contains("Everything is as it was asked for (5 components looked at)"), "{told}");
+
+    // Somebody edits a file, removes a component and adds one by hand.
+    let edited = file(&site, "shop/database[0]", "database.conf").await;
+    fs::write(&edited, "password 1234").unwrap();
+    site.done(&["component", "remove", "shop/web[3]"]);
+    site.done(&["component", "add", "shop/web[9]", "--on", "shop/web[0]", "--start", "exec sleep 100000"]);
+    let told = site.refused(&["check", "shop"]);
+    for sight in [
+        "shop/database[0]: file database.conf was changed",
+        "shop: web[3] is missing",
+        "shop: web[9] was not asked for",
+    ] {
+        assert!(told.contains(sight), "{sight} is not in\n{told}");
+    }
+    let told = site.done(&["status"]);
+    assert!(told.contains("shop: web[3] is missing (holdfast reconcile shop)"), "{told}");
+    // A file that is applied again is made again, too; but it knows nothing of what is on the machines.
+    let told = site.done(&["apply", path.to_str().unwrap(), "--dry-run"]);
+    assert!(
+        told.contains("+ web[3]") && told.contains("- web[9]") && !told.contains("database[0] starts again"),
+        "{told}"
+    );
+
+    let after = site.status().await.newest_event;
+    let told = site.done(&["reconcile", "shop", "--yes"]);
+    assert!(told.contains("↻ database[0] starts again: file database.conf was changed"), "{told}");
+    let told = told_since(&site, after).await;
+    // Whoever needs the database stops before it does, and starts after it has.
+    assert!(order(&told, "stopped").contains(&"shop/web[0]".to_owned()), "{told:?}");
+    assert!(order(&told, "started").contains(&"shop/database[0]".to_owned()), "{told:?}");
+    assert_eq!(fs::read_to_string(&edited).unwrap(), "password swordfish");
+    let told = site.done(&["check", "--json"]);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["applications"], &told["components"]), (&json!({}), &json!({})));
+    assert!(site.done(&["reconcile", "shop", "--yes"]).contains("Nothing is different."));
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_shown_a_secret() {
+    let (site, _) = shop("secrets");
+    // The component has it, and so has who it was handed to.
+    let database = file(&site, "shop/database[0]", "database.conf").await;
+    assert_eq!(fs::read_to_string(database).unwrap(), "password swordfish");
+    let web = file(&site, "shop/web[0]", "web.conf").await;
+    assert_eq!(fs::read_to_string(&web).unwrap(), "hello key-of-swordfish");
+
+    // It is in no output, no document and no drawing.
+    let logs = site.done(&["component", "logs", "shop/database[0]"]);
+    assert!(logs.contains("password •••"), "{logs}");
+    let logs = site.done(&["component", "logs", "shop/web[0]"]);
+    assert!(logs.contains("hello •••"), "{logs}");
+    let mut shown = vec![logs];
+    for command in [
+        &["status", "--json"][..],
+        &["history", "--json"],
+        &["show", "1", "--chart", "text"],
+        &["plan", "shop.yaml", "--live", "--json"],
+        &["component", "list", "--json"],
+        &["binding", "list", "--json"],
+    ] {
+        shown.push(site.done(command));
+    }
+    let definition: NewComponent = site.client.get("/v1/components/shop%2Fdatabase%5B0%5D/definition").await.unwrap();
+    assert_eq!(definition.recipe["secrets"]["password"], "••• of shop/database[0]");
+    shown.push(serde_json::to_string(&definition).unwrap());
+    shown.push(site.client.get::<Value>("/v1/applications").await.unwrap().to_string());
+    for text in shown {
+        assert!(!text.contains("swordfish"), "{text}");
+    }
+
+    // Whoever replaces the component by hand takes the secret over without seeing it.
+    site.done(&["component", "replace", "shop/database[0]"]);
+    let database = file(&site, "shop/database[0]", "database.conf").await;
+    assert_eq!(fs::read_to_string(database).unwrap(), "password swordfish");
+    // What nobody has cannot be taken over.
+    let mut stranger = definition;
+    stranger.recipe["secrets"]["password"] = json!("••• of shop/nobody[0]");
+    let change = json!({ "wishes": [{ "add-component": stranger }] });
+    let refused = site.client.post::<Accepted>("/v1/changes", &change).await.unwrap_err();
+    let ClientError::Refused(_, problems) = refused else { panic!("{refused}") };
+    assert!(problems.problems[0].contains("shop/nobody[0] has no secret \"password\""), "{problems:?}");
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_group_is_replaced_a_few_at_a_time() {
+    let (site, path) = shop("rolling");
+    fs::write(&path, SHOP.replace("greeting: hello", "greeting: welcome")).unwrap();
+    // How long a start takes is known from the first time; nothing has been stopped so far.
+    let planned: Value =
+        serde_json::from_str(&site.done(&["plan", path.to_str().unwrap(), "--live", "--json"])).unwrap();
+    let steps = planned["foresight"]["critical_path"].as_array().unwrap();
+    let mut starts = steps.iter().filter_map(Value::as_str).filter(|it| it.starts_with("start "));
+    assert!(starts.all(|it| !it.ends_with(" 1.00 s")), "{planned}");
+    assert_eq!(planned["foresight"]["known"], false);
+    let after = site.status().await.newest_event;
+    let told = site.done(&["apply", path.to_str().unwrap(), "--rolling", "1", "--yes"]);
+    assert!(told.contains("In 4 steps, one after the other") && told.contains("Step 4 of 4"), "{told}");
+    let told = told_since(&site, after).await;
+    // Never two of them out at once.
+    let mut out: BTreeSet<String> = BTreeSet::new();
+    for event in told.iter().filter(|it| it.component.is_some()) {
+        let (component, state) = (event.component.clone().unwrap(), event.state.as_deref().unwrap_or_default());
+        if state == "started" {
+            out.remove(&component);
+        } else if event.what == "component-gone" || !state.is_empty() {
+            out.insert(component);
+        }
+        assert!(out.len() <= 1, "{out:?} are out");
+    }
+    assert!(!order(&told, "stopped").contains(&"shop/database[0]".to_owned()));
+    for index in 0..4 {
+        let file = file(&site, &format!("shop/web[{index}]"), "web.conf").await;
+        assert!(fs::read_to_string(file).unwrap().starts_with("welcome"));
+    }
+    let all = components(&site).await;
+    let web = all.iter().find(|it| it.name == "shop/web[0]").unwrap();
+    assert!(web.start_ms.is_some() && web.stop_ms.is_some(), "{web:?}");
+    // All of it is remembered: the same again is nothing, and back is one command.
+    assert!(site.done(&["apply", path.to_str().unwrap(), "--yes"]).contains("Nothing is different."));
+    site.done(&["rollback", "shop", "--rolling", "2", "--yes"]);
+    assert!(fs::read_to_string(file(&site, "shop/web[3]", "web.conf").await).unwrap().starts_with("hello"));
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_vm_is_emptied_and_used_again() {
+    let (site, _) = shop("drain");
+    let on_first = |all: &[Component]| all.iter().filter(|it| it.vm == "shop/web[0]" && !it.leaving).count();
+    assert_eq!(on_first(&components(&site).await), 2);
+    let told = site.done(&["vm", "drain", "shop/web[0]", "--yes"]);
+    assert!(told.contains("moves from web[0] to web[1]"), "{told}");
+    let all = components(&site).await;
+    assert_eq!((on_first(&all), all.len()), (0, 5));
+    assert!(all.iter().all(|it| it.state == "started"), "{all:?}");
+    site.done(&["vm", "undrain", "shop/web[0]", "--yes"]);
+    let told = site.done(&["scale", "web=6", "--yes"]);
+    assert!(told.contains("+ web[4] on web[0]") && told.contains("+ web[5] on web[0]"), "{told}");
+    assert!(site.refused(&["vm", "drain", "shop/web[7]", "--yes"]).contains("the application has no such VM"));
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_looked_too_early_is_told_to_look_again() {
+    let (site, _) = shop("fence");
+    let kept: Vec<ApplicationRecord> = site.client.get("/v1/applications").await.unwrap();
+    let [ApplicationRecord { name, record, version }] = kept.as_slice() else { panic!("{kept:?}") };
+    let ask = |version: Option<u64>| NewChange {
+        application: Some(ApplicationRecord { name: name.clone(), record: record.clone(), version }),
+        ..NewChange::default()
+    };
+    for outdated in [Some(0), version.map(|it| it ^ 2)] {
+        let refused = site.client.post::<Accepted>("/v1/changes", &ask(outdated)).await.unwrap_err();
+        let ClientError::Refused(_, problems) = refused else { panic!("{refused}") };
+        assert!(problems.error.contains("was changed by someone else meanwhile"), "{problems:?}");
+    }
+    for fine in [*version, None] {
+        site.client.post::<Accepted>("/v1/changes", &ask(fine)).await.unwrap();
+    }
+    site.remove_everything().await;
+}

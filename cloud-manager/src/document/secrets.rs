@@ -1,0 +1,57 @@
+//! Secrets in recipes: nobody is shown their texts, and who takes a recipe over takes them over without seeing them.
+//!
+//! Where a secret would stand in a document, it says whose it is: `••• of shop/app[0]`. Written back like that, it is
+//! filled in with the text that this component has.
+
+use super::{NewChange, NewComponent, WishDocument};
+use protocol::{Name, manager::Book};
+use serde_json::Value;
+
+/// What stands in the place of a secret, before the name of the component that has it.
+const WHOSE: &str = "••• of ";
+
+impl NewComponent {
+    /// The same, with whose they are in the place of secrets.
+    pub fn without_secrets(mut self) -> Self {
+        let secrets = self.recipe.get_mut("secrets").and_then(Value::as_object_mut);
+        for text in secrets.into_iter().flat_map(|it| it.values_mut()) {
+            *text = format!("{WHOSE}{}", self.name).into();
+        }
+        self
+    }
+}
+
+impl NewChange {
+    /// Whether secrets are to be taken over.
+    pub fn takes_secrets_over(&self) -> bool {
+        let recipes = self.wishes.iter().filter_map(|wish| match wish {
+            WishDocument::AddComponent(NewComponent { recipe, .. }) => Some(recipe),
+            _ => None,
+        });
+        let texts = recipes.filter_map(|it| it.get("secrets")?.as_object()).flat_map(|it| it.values());
+        texts.filter_map(Value::as_str).any(|text| text.starts_with(WHOSE))
+    }
+
+    /// Fills in secrets that are taken over; says which cannot be.
+    pub fn take_secrets_over(&mut self, book: &Book) -> Vec<String> {
+        let mut problems = Vec::new();
+        for wish in &mut self.wishes {
+            let WishDocument::AddComponent(component) = wish else { continue };
+            let Some(Value::Object(secrets)) = component.recipe.get_mut("secrets") else { continue };
+            for (name, text) in secrets {
+                let Some(owner) = text.as_str().and_then(|text| text.strip_prefix(WHOSE)) else { continue };
+                match known(book, owner, name) {
+                    Some(found) => *text = found.into(),
+                    None => problems.push(format!("{}: {owner} has no secret {name:?}", component.name)),
+                }
+            }
+        }
+        problems
+    }
+}
+
+fn known(book: &Book, owner: &str, secret: &str) -> Option<String> {
+    let entry = book.component(&Name::new(owner).ok()?)?;
+    let recipe: Value = serde_json::from_slice(&entry.kind.recipe).ok()?;
+    Some(recipe.get("secrets")?.get(secret)?.as_str()?.to_owned())
+}

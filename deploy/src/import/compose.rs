@@ -1,0 +1,209 @@
+//! A compose file as a whole: its services, and who needs whom.
+
+use super::{
+    Desk, Phrase, With,
+    service::{self, Service},
+    tree,
+};
+use crate::{
+    node::{Key, Node},
+    source::Span,
+};
+use std::collections::BTreeMap;
+
+const FILE_FIELDS: &[&str] =
+    &["version", "name", "services", "networks", "volumes", "configs", "secrets", "include", "models"];
+const SOURCE_FIELDS: &[&str] =
+    &["file", "environment", "content", "external", "name", "labels", "driver", "driver_opts", "template_driver"];
+
+/// What a compose file says.
+#[derive(Debug, Default)]
+pub(super) struct Compose {
+    pub(super) name: Option<String>,
+    /// In the order in which they are written.
+    pub(super) services: Vec<Service>,
+    pub(super) configs: BTreeMap<String, Source>,
+    pub(super) secrets: BTreeMap<String, Source>,
+}
+
+/// Where a config or a secret comes from.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// A file, which is a secret or could not be read.
+    File(String),
+    /// An environment variable.
+    Environment(String),
+    /// The text itself.
+    Content(Phrase),
+    /// Somewhere else.
+    Elsewhere,
+}
+
+/// Reads a compose file.
+pub(super) fn read(
+    name: &str,
+    with: With,
+    desk: &mut Desk,
+    open: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Compose {
+    let mut compose = Compose::default();
+    let root = match tree::read(name, desk, open) {
+        Ok(root) => root,
+        Err(why) => {
+            desk.sources.add(name, "");
+            desk.wrong(Span::beginning(0), format!("{name} cannot be read: {why}"));
+            return compose;
+        }
+    };
+    tree::environment(name, desk, open);
+    let shown: Vec<(&Key, &Node)> = known(&root, "a compose file", FILE_FIELDS, desk);
+    let field = |name: &str| shown.iter().find(|(key, _)| key.text == name).map(|(_, node)| *node);
+    let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+    if let Some(node) = field("name") {
+        let text = desk.reading.text(node, "the name of a project");
+        compose.name = text.map(|text| desk.now(text, node.span, None));
+    }
+    if let Some(node) = field("include") {
+        let says =
+            "`include` is not followed: import the other files on their own, or what `docker compose config` prints";
+        desk.remark(node.span, None, says);
+    }
+    for (section, into) in [("configs", &mut compose.configs), ("secrets", &mut compose.secrets)] {
+        let Some(node) = field(section) else { continue };
+        for (key, node) in desk.reading.entries(node, &format!("`{section}`")) {
+            into.extend(source(key, node, section, folder, desk, open).map(|it| (key.text.clone(), it)));
+        }
+    }
+    let Some(services) = field("services") else {
+        if desk.reading.findings.count() == 0 {
+            desk.wrong(Span::beginning(root.span.file), "there are no services (`services: …`)");
+        }
+        return compose;
+    };
+    for (key, _) in desk.reading.entries(services, "`services`") {
+        let Some(node) = tree::extended(&root, key, desk, open) else { continue };
+        let service = service::read(key, &node, with, desk, open);
+        compose.services.push(service);
+    }
+    connect(&mut compose, desk);
+    let sources = [("config", &compose.configs), ("secret", &compose.secrets)];
+    for service in &compose.services {
+        for ((what, known), mounts) in sources.iter().zip([&service.configs, &service.secrets]) {
+            for mount in mounts.iter().filter(|it| !known.contains_key(&it.source)) {
+                let right = crate::nearest::hint(&mount.source, known.keys().map(String::as_str));
+                let says = format!("there is no {what} `{}`{right}", mount.source.escape_debug());
+                desk.reading.wrong(mount.span, says);
+            }
+        }
+    }
+    compose
+}
+
+/// The entries of a map that are known, without extensions; those that nobody knows are told.
+pub(super) fn known<'a>(node: &'a Node, what: &str, fields: &[&str], desk: &mut Desk) -> Vec<(&'a Key, &'a Node)> {
+    let mut shown = Vec::new();
+    for (key, node) in desk.reading.entries(node, what) {
+        if key.text.starts_with("x-") {
+            continue;
+        }
+        if !fields.contains(&key.text.as_str()) {
+            let near = crate::nearest::nearest(&key.text, fields.iter().copied());
+            let right = near.map_or_else(
+                || format!("{what} has {}", crate::nearest::listed(&fields[..fields.len().min(12)])),
+                |near| format!("did you mean `{near}`?"),
+            );
+            desk.wrong(key.span, format!("unknown field `{}` ({right})", key.text.escape_debug()));
+        } else if !node.is_nothing() {
+            shown.push((key, node));
+        }
+    }
+    shown
+}
+
+fn source(
+    key: &Key,
+    node: &Node,
+    section: &str,
+    folder: &str,
+    desk: &mut Desk,
+    open: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Option<Source> {
+    let shown = known(node, "a config or secret", SOURCE_FIELDS, desk);
+    let field = |name: &str| shown.iter().find(|(key, _)| key.text == name).map(|(_, node)| *node);
+    if let Some(node) = field("file") {
+        let path = desk.reading.text(node, "`file`")?;
+        let path = desk.now(path, node.span, None);
+        // The text of a secret is nobody's business here.
+        let read = (section == "configs").then(|| open(&crate::document::beside(folder, &path)).ok()).flatten();
+        return Some(read.map_or(Source::File(path), |text| Source::Content(Phrase::literal(text, node.span))));
+    }
+    if let Some(node) = field("content") {
+        let text = desk.reading.text(node, "`content`")?;
+        return Some(Source::Content(desk.phrase(text, node.span, None)));
+    }
+    if let Some(node) = field("environment") {
+        return desk.reading.text(node, "`environment`").map(|it| Source::Environment(it.into()));
+    }
+    if field("external").is_none() {
+        desk.wrong(key.span, format!("`{}` comes from a `file`, the `environment` or its `content`", key.text));
+    }
+    Some(Source::Elsewhere)
+}
+
+/// Checks that those who are needed are there, and that nobody needs himself; and tells services that they are jobs.
+fn connect(compose: &mut Compose, desk: &mut Desk) {
+    let names: Vec<String> = compose.services.iter().map(|it| it.name.clone()).collect();
+    let mut jobs = Vec::new();
+    for service in &compose.services {
+        for need in &service.needs {
+            if !names.contains(&need.service) {
+                let right = crate::nearest::hint(&need.service, names.iter().map(String::as_str));
+                desk.wrong(need.span, format!("there is no service `{}`{right}", need.service.escape_debug()));
+            }
+            if need.completed {
+                jobs.push(need.service.clone());
+            }
+        }
+    }
+    compose.services.iter_mut().for_each(|it| it.is_job = jobs.contains(&it.name));
+    // Whoever needs only those that are done is done; what is left then goes round in a circle.
+    let mut done: Vec<&str> = Vec::new();
+    let mut left: Vec<&Service> = compose.services.iter().collect();
+    loop {
+        let before = left.len();
+        left.retain(|service| {
+            let waits = |need: &service::Needed| {
+                need.required && names.contains(&need.service) && !done.contains(&need.service.as_str())
+            };
+            let ready = !service.needs.iter().any(waits);
+            if ready {
+                done.push(&service.name);
+            }
+            !ready
+        });
+        if left.len() == before {
+            break;
+        }
+    }
+    let Some(first) = left.first() else { return };
+    // From any of them, following what is not done must come back.
+    let mut path = vec![*first];
+    loop {
+        let last = path.last().expect("it begins with one");
+        let waits = last.needs.iter().find(|need| need.required && left.iter().any(|it| it.name == need.service));
+        let Some((need, next)) = waits.and_then(|need| Some((need, left.iter().find(|it| it.name == need.service)?)))
+        else {
+            return;
+        };
+        if let Some(begin) = path.iter().position(|it| it.name == next.name) {
+            let circle: Vec<&str> = path[begin..].iter().chain([next]).map(|it| it.name.as_str()).collect();
+            let says = format!(
+                "`depends_on` goes round in a circle, so nobody in it could start first: {} (take one of them away, or say `required: false`)",
+                circle.join(" → ")
+            );
+            desk.wrong(need.span, says);
+            return;
+        }
+        path.push(next);
+    }
+}

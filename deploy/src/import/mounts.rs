@@ -1,0 +1,145 @@
+//! What a service finds in its file system: volumes, configs and secrets.
+
+use super::{Desk, Phrase, With, service::plain};
+use crate::{
+    node::{Content, Node},
+    source::Span,
+};
+
+/// Something of the machine inside of a container.
+#[derive(Debug)]
+pub(super) struct Volume {
+    /// Nothing for a volume without a name.
+    pub(super) source: Option<Phrase>,
+    /// Whether the source is a path beside the compose file.
+    pub(super) relative: bool,
+    /// Whether the source is the name of a volume, which belongs to the application.
+    pub(super) named: bool,
+    pub(super) target: Phrase,
+    pub(super) options: Option<Phrase>,
+}
+
+/// A config or secret of a service.
+#[derive(Clone, Debug)]
+pub(super) struct Mount {
+    pub(super) source: String,
+    /// Where the service looks for it.
+    pub(super) target: String,
+    pub(super) span: Span,
+}
+
+/// Reads the volumes of a service. A process has none.
+pub(super) fn volumes(service: &str, node: &Node, with: With, desk: &mut Desk) -> Vec<Volume> {
+    let mut read = Vec::new();
+    for item in desk.reading.items(node, "`volumes`").to_vec() {
+        let (source, target, options) = match &item.content {
+            Content::Map { .. } => {
+                let field = |name: &str| item.get(name).map(plain).filter(|it| !it.is_empty()).map(str::to_owned);
+                let read_only = field("read_only").filter(|it| it == "true").map(|_| "ro".to_owned());
+                match (field("type").as_deref(), field("target")) {
+                    (_, None) => {
+                        desk.wrong(item.span, "a volume says its `target`");
+                        continue;
+                    }
+                    (Some("bind" | "volume") | None, Some(target)) => (field("source"), target, read_only),
+                    (Some(other), Some(target)) => {
+                        let says = format!("the volume of type `{}` at {target} is left out", other.escape_debug());
+                        desk.remark(item.span, Some(service), says);
+                        continue;
+                    }
+                }
+            }
+            _ => {
+                let Some(text) = desk.reading.text(&item, "a volume") else { continue };
+                let parts = parts(text);
+                match parts.as_slice() {
+                    [target] => (None, target.clone(), None),
+                    [source, target] => (Some(source.clone()), target.clone(), None),
+                    [source, target, options] => (Some(source.clone()), target.clone(), Some(options.clone())),
+                    _ => {
+                        desk.wrong(item.span, "a volume is written like ./data:/var/lib/data:ro");
+                        continue;
+                    }
+                }
+            }
+        };
+        if with == With::Process {
+            let from = source.map_or_else(String::new, |it| format!("{it} at "));
+            let says = format!(
+                "the volume {from}{target} is left out: a process has its own directory and sees all of its machine; see to it that its data is where it looks for it"
+            );
+            desk.remark(item.span, Some(service), says);
+            continue;
+        }
+        let relative = source.as_ref().is_some_and(|it| it.starts_with('.'));
+        let named = source.as_ref().is_some_and(|it| !it.starts_with(['.', '/', '~', '$']));
+        if named {
+            let name = source.clone().unwrap_or_default();
+            let says =
+                format!("the volume {name} is on whatever VM the service is on, and stays there when it is removed");
+            desk.remark(item.span, Some(service), says);
+        }
+        read.push(Volume {
+            source: source.map(|it| desk.phrase(&it, item.span, Some(service))),
+            relative,
+            named,
+            target: desk.phrase(&target, item.span, Some(service)),
+            options: options.map(|it| desk.phrase(&it, item.span, Some(service))),
+        });
+    }
+    read
+}
+
+/// The parts between colons; those inside of `${…}` do not count.
+fn parts(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for letter in text.chars() {
+        match letter {
+            '{' if before == '$' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if letter == ':' && depth == 0 {
+            parts.push(String::new());
+        } else if let Some(last) = parts.last_mut() {
+            last.push(letter);
+        }
+        before = letter;
+    }
+    parts
+}
+
+/// Reads the configs or secrets of a service.
+pub(super) fn mounts(service: &str, node: &Node, what: &str, desk: &mut Desk) -> Vec<Mount> {
+    let mut read = Vec::new();
+    for item in desk.reading.items(node, &format!("`{what}s`")).to_vec() {
+        let (source, target) = match &item.content {
+            Content::Map { .. } => {
+                let source = item.get("source").and_then(|it| desk.reading.text(it, "`source`")).map(str::to_owned);
+                let Some(source) = source else {
+                    desk.wrong(item.span, format!("a {what} of a service says its `source`"));
+                    continue;
+                };
+                if item.get("uid").is_some() || item.get("gid").is_some() {
+                    let says = format!("the owner of {what} `{}` is left out", source.escape_debug());
+                    desk.remark(item.span, Some(service), says);
+                }
+                (source, item.get("target").map(|it| plain(it).to_owned()))
+            }
+            _ => match desk.reading.text(&item, &format!("a {what}")) {
+                Some(text) => (text.to_owned(), None),
+                None => continue,
+            },
+        };
+        let usual = if what == "secret" { format!("/run/secrets/{source}") } else { format!("/{source}") };
+        let target = match target {
+            Some(target) if what == "secret" && !target.starts_with('/') => format!("/run/secrets/{target}"),
+            Some(target) if !target.is_empty() => target,
+            _ => usual,
+        };
+        read.push(Mount { source, target, span: item.span });
+    }
+    read
+}

@@ -1,0 +1,83 @@
+//! From one expansion to another in steps, so that only a few components of a group are out at once.
+//!
+//! What is new comes with the first step, what goes goes with the last. In between, components that are replaced are
+//! replaced a few at a time, providers before their clients. Each step is an expansion of its own: whoever is interrupted
+//! goes on from there.
+
+use crate::{
+    difference::{Difference, How},
+    expansion::{Expansion, Key},
+};
+use protocol::Name;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The steps from one expansion to another, of which each replaces at most so many components, all of one group. The last
+/// one is where they lead.
+pub fn rolling(before: &Expansion, after: &Expansion, out_max: usize) -> Vec<Expansion> {
+    let difference = Difference::between(before, after);
+    let mut replaced: BTreeMap<&Name, Vec<&Key>> = BTreeMap::new();
+    for (key, how) in &difference.components {
+        if matches!(how, How::Replaced(_)) {
+            replaced.entry(&key.group).or_default().push(key);
+        }
+    }
+    let mut waiting: Vec<Vec<&Key>> = Vec::new();
+    for group in providers_first(after, replaced.keys().copied()) {
+        waiting.extend(replaced[group].chunks(out_max.max(1)).map(<[&Key]>::to_vec));
+    }
+    let mut steps: Vec<Expansion> = Vec::new();
+    let mut last = before.clone();
+    // First only what is new, then one batch after the other.
+    for done in 0..=waiting.len() {
+        let left: BTreeSet<&Key> = waiting[done..].iter().flatten().copied().collect();
+        let step = between(before, after, &left);
+        if !Difference::between(&last, &step).is_empty() {
+            steps.push(step.clone());
+            last = step;
+        }
+    }
+    if !Difference::between(&last, after).is_empty() || steps.is_empty() {
+        steps.push(after.clone());
+    }
+    // What comes in the end is what was wanted, also in what makes no difference.
+    if let Some(end) = steps.last_mut() {
+        *end = after.clone();
+    }
+    steps
+}
+
+/// What is wanted, but for some that are still as they were and for what goes.
+fn between(before: &Expansion, after: &Expansion, left: &BTreeSet<&Key>) -> Expansion {
+    let mut step = after.clone();
+    for (key, component) in &before.components {
+        if left.contains(key) || !after.components.contains_key(key) {
+            step.components.insert(key.clone(), component.clone());
+            step.older.extend(before.definition_of(key).map(|it| (key.clone(), it.clone())));
+            step.vms.extend(before.vms.get(&component.vm).map(|vm| (component.vm.clone(), vm.clone())));
+        }
+    }
+    for (key, vm) in &before.vms {
+        step.vms.entry(key.clone()).or_insert_with(|| vm.clone());
+    }
+    step
+}
+
+/// Groups, each after those that its components use.
+fn providers_first<'a>(expansion: &Expansion, groups: impl Iterator<Item = &'a Name>) -> Vec<&'a Name> {
+    let mut left: Vec<&Name> = groups.collect();
+    let mut uses: BTreeMap<&Name, BTreeSet<&Name>> = BTreeMap::new();
+    for (key, component) in &expansion.components {
+        let providers = component.bound.values().flatten().filter(|it| it.application.is_none());
+        uses.entry(&key.group).or_default().extend(providers.map(|it| &it.key.group));
+    }
+    let mut sorted = Vec::new();
+    while !left.is_empty() {
+        let waits = |group: &Name| {
+            uses.get(group).is_some_and(|it| it.iter().any(|used| *used != group && left.contains(used)))
+        };
+        // Those that use each other in a circle come in order of names.
+        let next = left.iter().position(|group| !waits(group)).unwrap_or(0);
+        sorted.push(left.remove(next));
+    }
+    sorted
+}

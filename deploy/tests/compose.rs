@@ -1,0 +1,205 @@
+//! Compose files as people write them, imported: the results word for word, and each one read and expanded.
+//!
+//! `BLESS=1 cargo test --package deploy` writes the results anew; read the difference before you commit it.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+use deploy::{Application, ComposeOptions, Expansion, Imported, Inputs, Problems, Surroundings, With, import_compose};
+use proptest::prelude::*;
+use std::{env, fs, path::Path};
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compose")
+}
+
+fn imported(name: &str, with: With) -> Imported {
+    let options = ComposeOptions { with, folder: "/srv/site".into() };
+    let mut open = |name: &str| fs::read_to_string(folder().join(name)).map_err(|_| "there is no such file".into());
+    import_compose(name, &options, &mut open).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// Imports a text that is alone.
+fn from(text: &str, with: With) -> Result<Imported, Problems> {
+    let options = ComposeOptions { with, folder: "/srv/site".into() };
+    let mut open = |name: &str| if name == "compose.yml" { Ok(text.to_owned()) } else { Err("there is none".into()) };
+    import_compose("compose.yml", &options, &mut open)
+}
+
+fn expanded(text: &str, values: &[(&str, &str)]) -> Result<Expansion, Problems> {
+    let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let inputs = Inputs { values, ..Inputs::default() };
+    Application::read("app.yaml", &inputs, &mut |_| Ok(text.to_owned()))?.expand(&Surroundings::default())
+}
+
+/// Compares with what was written down, for both ways; and reads each result with our own reader.
+fn check(name: &str) -> [Expansion; 2] {
+    [(With::Docker, "docker"), (With::Process, "process")].map(|(with, word)| {
+        let Imported { text, remarks } = imported(&format!("{name}.yml"), with);
+        let remarks: Vec<String> = remarks
+            .iter()
+            .map(|it| format!("# {}:{}: {}: {}\n", it.file, it.line, it.service.as_deref().unwrap_or("all"), it.says))
+            .collect();
+        let path = folder().join(format!("{name}.{word}.yaml"));
+        let told = folder().join(format!("{name}.{word}.remarks"));
+        if env::var_os("BLESS").is_some() {
+            fs::write(&path, &text).unwrap();
+            fs::write(&told, remarks.concat()).unwrap();
+        }
+        assert_eq!(text, fs::read_to_string(&path).unwrap_or_default(), "{}", path.display());
+        assert_eq!(remarks.concat(), fs::read_to_string(&told).unwrap_or_default(), "{}", told.display());
+        assert_eq!(deploy::format("app.yaml", &text).unwrap(), text);
+        expanded(&text, &[]).unwrap_or_else(|problems| panic!("{problems}"))
+    })
+}
+
+fn bound(expansion: &Expansion, component: &str) -> Vec<String> {
+    let bound = &expansion.components[&component.parse().unwrap()].bound;
+    bound.values().flatten().map(ToString::to_string).collect()
+}
+
+fn definition<'a>(expansion: &'a Expansion, group: &str) -> &'a deploy::Definition {
+    &expansion.definitions[&protocol::Name::new(group).unwrap()]
+}
+
+#[test]
+fn a_blog_waits_for_its_database_and_is_told_where_it_is() {
+    for expansion in check("wordpress") {
+        assert_eq!(bound(&expansion, "wordpress[0]"), ["db[0]"]);
+        let recipe = &definition(&expansion, "wordpress").recipe;
+        assert_eq!(recipe.environment["WORDPRESS_DB_HOST"], "{{ imports.db[0].host }}:{{ imports.db[0].port }}");
+        // What nobody gave a default is no part of any file.
+        assert!(definition(&expansion, "wordpress").secrets.contains_key("DB_PASSWORD"));
+    }
+}
+
+#[test]
+fn a_vote_has_as_many_workers_as_a_variable_says() {
+    for expansion in check("voting") {
+        assert_eq!(bound(&expansion, "worker[1]"), ["db[0]", "redis[0]"]);
+        // What belongs to a profile is not there unless somebody asks for it.
+        assert!(!expansion.components.contains_key(&"seed[0]".parse().unwrap()));
+    }
+    let text = imported("voting.yml", With::Docker).text;
+    assert_eq!(expanded(&text, &[("WORKERS", "5")]).unwrap().components.len(), 9);
+}
+
+#[test]
+fn brokers_share_what_is_said_once() {
+    for expansion in check("kafka") {
+        for broker in ["kafka-1", "kafka-2"] {
+            let recipe = &definition(&expansion, broker).recipe;
+            let zookeeper = "{{ imports.zookeeper[0].host }}:{{ imports.zookeeper[0].port }}";
+            assert_eq!(recipe.environment["KAFKA_ZOOKEEPER_CONNECT"], zookeeper);
+        }
+        assert_eq!(bound(&expansion, "consumer[0]"), ["kafka-1[0]", "kafka-2[0]", "topics[0]"]);
+    }
+}
+
+#[test]
+fn a_site_migrates_before_it_starts_and_keeps_its_secrets_to_itself() {
+    for expansion in check("django") {
+        assert_eq!(bound(&expansion, "web[1]"), ["migrate[0]", "postgres[0]", "redis[0]"]);
+        let web = definition(&expansion, "web");
+        assert!(web.secrets.contains_key("django_key") && web.secrets.contains_key("POSTGRES_PASSWORD"));
+    }
+}
+
+#[test]
+fn plain_commands_are_processes_either_way() {
+    let [docker, process] = check("commands");
+    assert_eq!(docker, process);
+}
+
+#[test]
+fn whatever_is_wrong_is_told_at_once_with_its_place() {
+    let text = "services:\n  web:\n    imag: nginx\n    ports: [\"x:y\", 70000]\n    restart: sometimes\n    depends_on: [bd]\n    healthcheck: { test: [WHAT, x], interval: soon }\n    stop_grace_period: 5\n  db:\n    image: ${X\n    command: \"a 'b\"\n    configs: [nowhere]\n    depends_on: { web: { condition: healthy } }\nservice: {}\n";
+    let problems = from(text, With::Docker).unwrap_err();
+    let told: Vec<String> = problems.0.iter().map(|it| format!("{}:{}: {}", it.line, it.column, it.says)).collect();
+    let expected = [
+        "2:3: `web` has neither an `image` nor a `build` nor a `command`",
+        "3:5: unknown field `imag` (did you mean `image`?)",
+        "4:13: `y` is no port from 1 to 65535 (write it like 8080:80)",
+        "4:20: `70000` is no port from 1 to 65535 (write it like 8080:80)",
+        "5:14: `restart` is `no`, `always`, `unless-stopped` or `on-failure:3`, not `sometimes`",
+        "6:18: there is no service `bd` (did you mean `db`?)",
+        "7:26: `test` is a text for the shell, or a list that begins with CMD, CMD-SHELL or NONE",
+        "7:47: `interval` is a time such as 10s, 1m30s or 200ms, not `soon`",
+        "8:24: `stop_grace_period` is a time such as 10s, 1m30s or 200ms, not `5`",
+        "10:12: `${` without `}` (write $$ for a dollar sign)",
+        "11:14: a command has a quote that is not closed",
+        "12:15: there is no config `nowhere`",
+        "13:37: there is no condition `healthy` (there is `service_started`, `service_healthy` and `service_completed_successfully`)",
+        "14:1: unknown field `service` (did you mean `services`?)",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_circle_is_drawn() {
+    let text = "services:\n  a: { image: x, depends_on: [b] }\n  b: { image: x, depends_on: [c] }\n  c: { image: x, depends_on: { b: {} } }\n";
+    let told = from(text, With::Docker).unwrap_err().to_string();
+    assert!(told.contains("compose.yml:4:32") && told.contains("b → c → b"), "{told}");
+    // Whoever is not required can come later.
+    assert!(from(&text.replace("b: {} }", "b: { required: false } }"), With::Docker).is_ok());
+    assert!(from("services: { a: { extends: a, image: x } }", With::Docker).is_err());
+}
+
+/// Pieces of compose files, so that garbage comes near to what is meant.
+const PIECES: [&str; 40] = [
+    "services:",
+    "\n  ",
+    "\n    ",
+    "\n      ",
+    "a:",
+    "b:",
+    "image: x",
+    "command:",
+    "[",
+    "]",
+    "{",
+    "}",
+    ", ",
+    "- ",
+    "depends_on:",
+    "condition: service_healthy",
+    "environment:",
+    "A=1",
+    "ports:",
+    "80:80",
+    "healthcheck:",
+    "test:",
+    "CMD",
+    "${A:-b}",
+    "${",
+    "$$",
+    "&x ",
+    "*x",
+    "<<: *x",
+    "extends: a",
+    "volumes:",
+    "./a:/b:ro",
+    "deploy:",
+    "replicas: 2",
+    "secrets:",
+    "configs:",
+    "'",
+    "\"",
+    "{{ x }}",
+    "é",
+];
+
+proptest! {
+    #[test]
+    fn garbage_is_told_and_never_breaks_anything(pieces in prop::collection::vec(0..PIECES.len(), 0..60), text in ".{0,60}", docker: bool) {
+        let near: String = pieces.iter().map(|it| PIECES[*it]).collect();
+        let with = if docker { With::Docker } else { With::Process };
+        for text in [near.clone(), text.clone(), format!("services:\n  a:\n    image: x\n    command: {text:?}\n    environment: [{near:?}, {text:?}]\n    healthcheck: {{ test: {near:?} }}\n    volumes: [{near:?}, {text:?}]\n    working_dir: {text:?}\n    user: {near:?}\n")] {
+            if let Ok(imported) = from(&text, with) {
+                prop_assert_eq!(&deploy::format("app.yaml", &imported.text).unwrap(), &imported.text);
+                let problems = expanded(&imported.text, &[]).err().map(|it| it.to_string()).unwrap_or_default();
+                // What the application must be told is no mistake of the import.
+                prop_assert!(problems.is_empty() || problems.contains("has no value"), "{text}\n{}\n{problems}", imported.text);
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The servers that one test really runs, from Debian's packages. Where they are missing, and can be had, they are had; the
+//! services that the packages bring along are never started.
+
+use std::{
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+/// Each package, and a program that it brings.
+const PACKAGES: &[(&str, &str)] = &[
+    ("nginx", "/usr/sbin/nginx"),
+    ("redis-server", "/usr/bin/redis-server"),
+    ("postgresql", "/usr/bin/psql"),
+    ("python3", "/usr/bin/python3"),
+];
+/// Asked by Debian before a service is started; 101 means no.
+const POLICY: &str = "/usr/sbin/policy-rc.d";
+
+/// Sees to it that the packages are there. Where that is not possible it says so, and the test that needs them skips itself.
+pub(crate) fn ensure() {
+    let missing: Vec<&str> =
+        PACKAGES.iter().filter(|(_, program)| !Path::new(program).exists()).map(|(package, _)| *package).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let names = missing.join(", ");
+    if !Path::new("/etc/debian_version").exists() || !is_root() {
+        eprintln!(
+            "xtask: {names} are not installed, and only root on Debian can install them: one test will skip itself"
+        );
+        return;
+    }
+    eprintln!("xtask: installing {names}");
+    if let Err(why) = install(&missing) {
+        eprintln!("xtask: {names} cannot be installed ({why}): one test will skip itself");
+    }
+}
+
+fn install(packages: &[&str]) -> Result<(), String> {
+    let told = |error: io::Error| error.to_string();
+    // Where somebody has a policy already, it is kept.
+    let ours = !Path::new(POLICY).exists();
+    if ours {
+        fs::write(POLICY, "#!/bin/sh\nexit 101\n").map_err(told)?;
+        fs::set_permissions(POLICY, fs::Permissions::from_mode(0o755)).map_err(told)?;
+    }
+    let words = [&["install", "-y", "--no-install-recommends"], packages].concat();
+    // The list of packages may be missing or old.
+    let done = apt(&words).or_else(|_| apt(&["update"]).and_then(|()| apt(&words)));
+    if ours {
+        fs::remove_file(POLICY).map_err(told)?;
+    }
+    done
+}
+
+fn apt(words: &[&str]) -> Result<(), String> {
+    let mut command = Command::new("apt-get");
+    command.args(words).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null()).stdout(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("apt-get {} ended with {status}", words.join(" "))),
+        Err(error) => Err(format!("apt-get: {error}")),
+    }
+}
+
+fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").output();
+    output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
