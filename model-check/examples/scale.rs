@@ -2,7 +2,9 @@
 //!
 //! Deploys layered applications (ten components on each VM, three bindings for each component) and then replaces one per
 //! cent of the components that have clients. Prints a table. Processor time is shown next to wall time, because it says
-//! more on a machine that has other things to do.
+//! more on a machine that has other things to do. Given `--plot FILE` at the end, draws processor time for each VM.
+
+mod curves;
 
 use model_check::{
     inspector::Pace,
@@ -12,12 +14,14 @@ use model_check::{
 use std::{sync::Arc, time::Instant};
 
 fn main() {
-    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let sizes: Vec<usize> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1_000, 2_000, 5_000, 10_000] } else { sizes };
     println!(
         "| VMs | components | bindings | steps | messages | stopped | wall time | processor time | µs per step | peak memory |"
     );
     println!("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+    let mut curve = Vec::new();
     for vms in sizes {
         let application = Layered::new(vms, 5, 1);
         let script: Arc<[_]> = vec![application.deploy(), application.replace(10)].into();
@@ -36,6 +40,16 @@ fn main() {
             "| {vms} | {components} | {bindings} | {steps} | {messages} | {stopped} | {took:.1} s | {worked:.1} s | \
              {each:.1} | {memory} MB |"
         );
+        curve.push((vms, worked * 1e6 / vms as f64));
+    }
+    if let [.., option, file] = &arguments[..]
+        && option == "--plot"
+    {
+        let curve = ("ten components and thirty bindings on each VM", curve);
+        let plot = curves::plot("µs of processor time for each VM, by number of VMs", &[curve]);
+        if let Err(error) = std::fs::write(file, plot) {
+            eprintln!("{file}: {error}");
+        }
     }
 }
 

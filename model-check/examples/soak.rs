@@ -1,7 +1,8 @@
 //! The long runs: thousands of random applications explored to the last state, reductions against no reduction at all,
 //! and every story of the catalogue with room for all its worlds.
 //!
-//! `cargo run --release -p model-check --example soak [FIRST] [LAST]` explores the random applications of these seeds.
+//! `cargo run --release -p model-check --example soak [FIRST] [LAST]` explores the random applications of these seeds;
+//! `soak 0 0` explores the stories alone.
 
 use model_check::{
     Scenario,

@@ -13,11 +13,10 @@ use crate::{
     world::{Event, Input, Output, Part, Place, World},
 };
 use protocol::{
-    BindingId, ComponentId, ComponentState, Fact, Instruction, Name, Need, Notice, VmAgent, VmId, Work,
+    BindingId, ComponentId, ComponentState, Fact, Instruction, Ledger, Name, Need, Notice, VmAgent, VmId, Work,
     agent::{self, HoldingState},
     invariant, manager,
 };
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// How closely to look.
@@ -47,10 +46,10 @@ pub struct Inspector {
     pace: Pace,
     may_stop: Option<BTreeSet<Name>>,
     steps: u64,
-    /// Every binding that was ever ordered. Looked up, never walked through.
-    bindings: FxHashMap<BindingId, Ends>,
+    /// Every binding that was ever ordered.
+    bindings: Ledger<BindingId, Ends>,
     /// The bindings that each component was ever ordered to lend.
-    lent: FxHashMap<ComponentId, Vec<BindingId>>,
+    lent: Ledger<ComponentId, Vec<BindingId>>,
 }
 
 impl Inspector {
@@ -61,8 +60,8 @@ impl Inspector {
             pace,
             may_stop: (!disrupted).then(|| property::may_stop(script)),
             steps: 0,
-            bindings: FxHashMap::default(),
-            lent: FxHashMap::default(),
+            bindings: Ledger::default(),
+            lent: Ledger::default(),
         }
     }
 
@@ -88,7 +87,7 @@ impl Inspector {
 
     /// Looks at everything in a world.
     pub fn whole(&self, world: &World) -> Option<Breach> {
-        let alone = world.parts().values().find_map(|part| property::of_part(part, self.may_stop.as_ref()));
+        let alone = world.parts().find_map(|(_, part)| property::of_part(part, self.may_stop.as_ref()));
         alone.or_else(|| world.agents().find_map(|agent| self.all_of(world, agent)))
     }
 
@@ -100,7 +99,7 @@ impl Inspector {
             let binding = BindingId(order.number.0);
             let (provider_vm, provider, client_vm, client) = (*provider_vm, *provider, *client_vm, *client);
             self.bindings.insert(binding, Ends { provider_vm, provider, client_vm, client });
-            self.lent.entry(provider).or_default().push(binding);
+            self.lent.or_default(provider).push(binding);
         }
     }
 

@@ -11,6 +11,7 @@ pub mod chart;
 pub mod choices;
 pub mod explore;
 pub mod inspector;
+mod parts;
 pub mod property;
 pub mod random;
 pub mod run;

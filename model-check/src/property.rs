@@ -181,9 +181,9 @@ pub fn between(client: &View, provider: &View) -> Option<Breach> {
 
 /// Everything that must hold of a world at any time.
 pub fn of_world(world: &World, may_stop: Option<&BTreeSet<Name>>) -> Option<Breach> {
-    let alone = world.parts().values().find_map(|part| of_part(part, may_stop));
+    let alone = world.parts().find_map(|(_, part)| of_part(part, may_stop));
     alone.or_else(|| {
-        let views: Vec<View> = world.parts().values().filter_map(|part| view(part)).collect();
+        let views: Vec<View> = world.parts().filter_map(|(_, part)| view(part)).collect();
         let pairs = views.iter().flat_map(|client| views.iter().map(move |provider| (client, provider)));
         pairs.into_iter().find_map(|(client, provider)| between(client, provider))
     })

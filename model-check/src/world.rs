@@ -6,6 +6,7 @@
 
 use crate::{
     action::Action,
+    parts::Parts,
     surroundings::{Cloud, Faults, Host, Letter, Line, Operator, Queue},
 };
 use protocol::{
@@ -13,10 +14,7 @@ use protocol::{
     manager::{self, CloudOutcome, CloudTask},
 };
 use serde::Serialize;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 /// Where a part of the world is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -300,7 +298,7 @@ pub struct Event {
 /// A whole world.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    parts: BTreeMap<Place, Arc<Part>>,
+    parts: Parts,
     numbered: bool,
 }
 
@@ -312,13 +310,12 @@ impl World {
             (Place::Operator, Arc::new(Part::Operator(operator))),
             (Place::Manager, Arc::new(Part::Manager(CloudManager::new(None)))),
         ];
-        Self { parts: parts.into(), numbered: faults.repeats() }
+        Self::assemble(parts, faults.repeats())
     }
 
     /// A world put together from its parts.
     pub fn assemble(parts: impl IntoIterator<Item = (Place, Arc<Part>)>, numbered: bool) -> Self {
-        let parts = parts.into_iter().filter(|(_, part)| **part != Part::Nothing).collect();
-        Self { parts, numbered }
+        Self { parts: parts.into_iter().collect(), numbered }
     }
 
     /// Whether links number their letters, because they may come twice.
@@ -326,15 +323,14 @@ impl World {
         self.numbered
     }
 
-    /// Everything there is.
-    pub fn parts(&self) -> &BTreeMap<Place, Arc<Part>> {
-        &self.parts
+    /// Everything there is, in the order of places.
+    pub fn parts(&self) -> impl Iterator<Item = (Place, &Arc<Part>)> + Clone {
+        self.parts.iter()
     }
 
     /// The part at a place.
     pub fn part(&self, place: Place) -> &Part {
-        const NOTHING: &Part = &Part::Nothing;
-        self.parts.get(&place).map_or(NOTHING, |part| part)
+        self.parts.get(place)
     }
 
     /// The manager.
@@ -355,7 +351,7 @@ impl World {
 
     /// The agents of the VMs that are up.
     pub fn agents(&self) -> impl Iterator<Item = &VmAgent> + Clone {
-        self.parts.values().filter_map(|part| if let Part::Agent(agent) = &**part { Some(agent) } else { None })
+        self.parts.agents().filter_map(|part| if let Part::Agent(agent) = part { Some(agent) } else { None })
     }
 
     /// The agent of a VM, if it is up.
@@ -363,12 +359,17 @@ impl World {
         if let Part::Agent(agent) = self.part(Place::Agent(vm)) { Some(agent) } else { None }
     }
 
+    /// The VMs to which notices are on their way from a VM.
+    pub fn neighbours(&self, vm: VmId) -> impl Iterator<Item = VmId> {
+        self.parts.neighbours(vm)
+    }
+
     /// Everything that can happen next, sorted.
     pub fn actions(&self) -> Vec<Action> {
         let is_up = |vm| self.agent(vm).is_some();
         let mut actions = Vec::new();
-        for (place, part) in &self.parts {
-            possible(*place, part, is_up, &mut actions);
+        for (place, part) in self.parts() {
+            possible(place, part, is_up, &mut actions);
         }
         let faults = self.operator().faults;
         actions.retain(|action| is_within(faults, *action));
@@ -376,7 +377,7 @@ impl World {
             actions.push(Action::Ask);
         }
         let agents = self.agents().map(VmAgent::id);
-        faults_around(faults, agents, self.parts.keys().copied(), &mut actions);
+        faults_around(faults, agents, self.parts().map(|(place, _)| place), &mut actions);
         actions.sort_unstable();
         actions
     }
@@ -384,7 +385,7 @@ impl World {
     /// Lets an action happen.
     pub fn apply(&mut self, action: Action) -> Event {
         let numbered = self.numbered;
-        let around = effects_around(action, self.parts.keys().copied());
+        let around = effects_around(action, self.parts().map(|(place, _)| place));
         let mut taken = self.change(source(action), |part| take(part, action, numbered));
         taken.effects.extend(around);
         let mut outputs = Vec::new();
@@ -400,12 +401,7 @@ impl World {
     }
 
     pub(crate) fn change<R>(&mut self, place: Place, change: impl FnOnce(&mut Part) -> R) -> R {
-        let part = Arc::make_mut(self.parts.entry(place).or_default());
-        let result = change(part);
-        if let Part::Nothing = part {
-            self.parts.remove(&place);
-        }
-        result
+        self.parts.change(place, change)
     }
 }
 

@@ -14,17 +14,20 @@ pub mod bounds;
 mod change;
 pub mod invariant;
 mod kind;
+pub mod ledger;
 pub mod letter;
 pub mod manager;
 mod message;
 mod name;
 mod number;
 mod refusal;
+pub mod short;
 pub mod wire;
 
 pub use agent::{ComponentState, VmAgent};
 pub use change::{Change, Strategy, StrategyError, Wire, Wish};
 pub use kind::{Export, Import, Kind, Need, Operation, Patience, Values};
+pub use ledger::Ledger;
 pub use manager::CloudManager;
 pub use message::{
     Condition, Fact, HeldBinding, HostOutcome, HostTask, Instruction, Notice, Order, Report, Ticket, VmState, Work,
@@ -32,3 +35,4 @@ pub use message::{
 pub use name::{Name, NameError};
 pub use number::{BindingId, ChangeId, ComponentId, OrderNumber, VmId};
 pub use refusal::Refusal;
+pub use short::{ShortMap, ShortSet};

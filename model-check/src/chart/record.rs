@@ -55,7 +55,7 @@ impl Recorder {
         for (place, part) in initial.parts() {
             let Part::Queue(queue) = &**part else { continue };
             for (_, letter) in &queue.letters {
-                recorder.send(*place, letter, None);
+                recorder.send(place, letter, None);
             }
         }
         recorder

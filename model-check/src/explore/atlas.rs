@@ -1,6 +1,6 @@
 //! What all walkers share: the numbers of parts, inputs, items, actions and places, and what machines did.
 
-use super::intern::Interner;
+use super::{flatten::Leaves, intern::Interner};
 use crate::{
     action::Action,
     world::{Input, Item, Part, Place},
@@ -18,6 +18,8 @@ pub(super) struct Atlas {
     pub(super) places: RwLock<Places>,
     /// What machines did, by part and input: the dearest thing to compute, so no thread computes it twice.
     pub(super) stepped: RwLock<FxHashMap<(u32, u32), Arc<Stepped>>>,
+    /// The leaves of parts, by slot and part: with symmetry the next dearest.
+    pub(super) leaves: RwLock<FxHashMap<(u32, u32), Arc<Leaves>>>,
 }
 
 /// The places there are, each with its slot in a row.

@@ -55,7 +55,8 @@ impl Mention {
     }
 }
 
-/// Where a leaf is: by roles, by what really stands there, and of whom that speaks.
+/// Where a leaf is: by roles, by what really stands there, and of whom that speaks. The two are the same while it speaks of
+/// nobody, and then they are reckoned once.
 #[derive(Clone, Copy, Debug, Default)]
 struct Path {
     by_role: u128,
@@ -64,16 +65,20 @@ struct Path {
 }
 
 impl Path {
+    /// A path that speaks of nobody.
+    fn of_nobody(hash: u128) -> Self {
+        Self { by_role: hash, as_is: hash, mention: Mention::None }
+    }
+
     fn child(self, token: u64) -> Self {
-        let step = |hash: u128| join(hash, u128::from(token));
-        Self { by_role: step(self.by_role), as_is: step(self.as_is), mention: self.mention }
+        self.child_of(&Self::of_nobody(token.into()))
     }
 
     fn child_of(self, other: &Self) -> Self {
-        Self {
-            by_role: join(self.by_role, other.by_role),
-            as_is: join(self.as_is, other.as_is),
-            mention: self.mention.and(other.mention),
+        let by_role = join(self.by_role, other.by_role);
+        match self.mention.and(other.mention) {
+            Mention::None => Self::of_nobody(by_role),
+            mention => Self { by_role, as_is: join(self.as_is, other.as_is), mention },
         }
     }
 }
@@ -143,9 +148,16 @@ impl<'a> Flattener<'a> {
         }
     }
 
+    /// One level deeper, at a token of its own.
+    fn at(self, token: u64) -> Self {
+        let mut it = self.placed();
+        it.path = it.path.child(token);
+        it
+    }
+
     fn leaf(self, token: u64) {
-        let it = self.placed();
-        let path = it.path.child(token);
+        let it = self.at(token);
+        let path = it.path;
         it.emit(path);
     }
 
@@ -158,11 +170,7 @@ impl<'a> Flattener<'a> {
                 as_is: join(u128::from(kind), u128::from(token)),
                 mention: Mention::One(replica),
             },
-            None => Path {
-                by_role: join(u128::from(kind), u128::from(token)),
-                as_is: join(u128::from(kind), u128::from(token)),
-                mention: Mention::None,
-            },
+            None => Path::of_nobody(join(u128::from(kind), u128::from(token))),
         };
         let path = it.path.child_of(&leaf);
         it.emit(path);
@@ -190,9 +198,14 @@ const ENTRY: u64 = 3;
 /// Keeps roles apart from what really stands there.
 const ROLE: u128 = 1 << 100;
 
-/// Joins two fingerprints into one; the order matters.
+/// Joins two fingerprints into one; the order matters. With either given, what comes out still tells the other.
 fn join(one: u128, other: u128) -> u128 {
-    mix(mix(one).wrapping_add(other).wrapping_mul(0x9fb2_1c65_1e98_df25_a0f6_9e5d_1b2c_3d47))
+    mix(one.wrapping_mul(0x9fb2_1c65_1e98_df25_a0f6_9e5d_1b2c_3d47).rotate_left(64).wrapping_add(other))
+}
+
+/// The token of a variant; smaller ones are those of an option and of nothing at all.
+fn variant(index: u32) -> u64 {
+    u64::from(index) + 3
 }
 
 fn text(text: &str) -> u64 {
@@ -260,9 +273,7 @@ impl<'a> serde::Serializer for Flattener<'a> {
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Never> {
-        let mut it = self.placed();
-        let path = it.path.child(1);
-        value.serialize(it.below(path))
+        value.serialize(self.at(1))
     }
 
     fn serialize_unit(self) -> Result<(), Never> {
@@ -275,7 +286,7 @@ impl<'a> serde::Serializer for Flattener<'a> {
     }
 
     fn serialize_unit_variant(self, _: &'static str, index: u32, _: &'static str) -> Result<(), Never> {
-        self.leaf(u64::from(index) + 3);
+        self.leaf(variant(index));
         Ok(())
     }
 
@@ -298,9 +309,7 @@ impl<'a> serde::Serializer for Flattener<'a> {
         _: &'static str,
         value: &T,
     ) -> Result<(), Never> {
-        let mut it = self.placed();
-        let path = it.path.child(u64::from(index) + 3);
-        value.serialize(it.below(path))
+        value.serialize(self.at(variant(index)))
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Inside<'a>, Never> {
@@ -322,9 +331,7 @@ impl<'a> serde::Serializer for Flattener<'a> {
         _: &'static str,
         _: usize,
     ) -> Result<Inside<'a>, Never> {
-        let mut it = self.placed();
-        it.path = it.path.child(u64::from(index) + 3);
-        Ok(Inside::new(it))
+        Ok(Inside::new(self.at(variant(index))))
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Inside<'a>, Never> {
@@ -342,9 +349,7 @@ impl<'a> serde::Serializer for Flattener<'a> {
         _: &'static str,
         _: usize,
     ) -> Result<Inside<'a>, Never> {
-        let mut it = self.placed();
-        it.path = it.path.child(u64::from(index) + 3);
-        Ok(Inside::new(it))
+        Ok(Inside::new(self.at(variant(index))))
     }
 }
 
@@ -360,15 +365,10 @@ impl<'a> Inside<'a> {
         Self { flattener, position: 0, key: Path::default() }
     }
 
-    /// In a tuple each position means something of its own.
+    /// In a tuple each position means something of its own; and so in a struct, whose fields always come in one order.
     fn positional<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Never> {
         let path = self.flattener.path.child(self.position);
         self.position += 1;
-        value.serialize(self.flattener.below(path))
-    }
-
-    fn field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Never> {
-        let path = self.flattener.path.child(text(name));
         value.serialize(self.flattener.below(path))
     }
 }
@@ -409,11 +409,11 @@ impl SerializeMap for Inside<'_> {
 }
 
 macro_rules! inside {
-    ($($trait:ident::$method:ident),* $(,)?) => {
+    ($($trait:ident::$method:ident($($name:ident)?)),* $(,)?) => {
         $(impl $trait for Inside<'_> {
             type Ok = ();
             type Error = Never;
-            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Never> {
+            fn $method<T: Serialize + ?Sized>(&mut self, $($name: &'static str,)? value: &T) -> Result<(), Never> {
                 self.positional(value)
             }
             fn end(self) -> Result<(), Never> {
@@ -424,22 +424,7 @@ macro_rules! inside {
 }
 
 inside! {
-    SerializeTuple::serialize_element, SerializeTupleStruct::serialize_field, SerializeTupleVariant::serialize_field,
+    SerializeTuple::serialize_element(), SerializeTupleStruct::serialize_field(),
+    SerializeTupleVariant::serialize_field(), SerializeStruct::serialize_field(_name),
+    SerializeStructVariant::serialize_field(_name),
 }
-
-macro_rules! fields {
-    ($($trait:ident),*) => {
-        $(impl $trait for Inside<'_> {
-            type Ok = ();
-            type Error = Never;
-            fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Never> {
-                self.field(name, value)
-            }
-            fn end(self) -> Result<(), Never> {
-                Ok(())
-            }
-        })*
-    };
-}
-
-fields!(SerializeStruct, SerializeStructVariant);

@@ -36,7 +36,7 @@ struct Known {
     /// What can happen at the slot where it was first met: these choices of the walker.
     menu: Option<(u32, Range<u32>)>,
     /// Its leaves at the slot where it was first met.
-    leaves: Option<(u32, Leaves)>,
+    leaves: Option<(u32, Arc<Leaves>)>,
 }
 
 #[derive(Clone, Copy)]
@@ -66,7 +66,7 @@ pub(super) struct Walker<'a> {
     pairs: FxHashMap<(u32, u32), bool>,
     alone: FxHashMap<u32, bool>,
     /// The leaves of parts that were met at other slots before.
-    leaves: FxHashMap<(u32, u32), Leaves>,
+    leaves: FxHashMap<(u32, u32), Arc<Leaves>>,
     sums: Vec<u128>,
     /// What should be seen at least once, or the properties would hold only because nothing happened.
     pub(super) sights: BTreeSet<&'static str>,
@@ -105,7 +105,7 @@ impl<'a> Walker<'a> {
     pub(super) fn row(&mut self, world: &World) -> Row {
         let mut row = Row::new();
         for (place, part) in world.parts() {
-            let (slot, number) = (self.slot(*place), self.atlas.parts.number(Part::clone(part)));
+            let (slot, number) = (self.slot(place), self.atlas.parts.number(Part::clone(part)));
             set(&mut row, slot, number);
         }
         row
@@ -141,18 +141,30 @@ impl<'a> Walker<'a> {
             if met == Some(slot) || met.is_some() && self.leaves.contains_key(&(slot, *number)) {
                 continue;
             }
-            let (place, part) = (self.place(slot as usize), self.part(*number));
-            let leaves = flatten(&place, &*part, self.orbits);
+            let leaves = self.leaves_of(slot, *number);
             match met {
                 None => self.know(*number).leaves = Some((slot, leaves)),
                 Some(_) => drop(self.leaves.insert((slot, *number), leaves)),
             }
         }
         let found = |(slot, number): (u32, &u32)| match self.known[*number as usize].as_ref().map(|it| &it.leaves) {
-            Some(Some((at, leaves))) if *at == slot => leaves,
-            _ => &self.leaves[&(slot, *number)],
+            Some(Some((at, leaves))) if *at == slot => &**leaves,
+            _ => &*self.leaves[&(slot, *number)],
         };
         self.orbits.print(occupied().map(found), &mut self.sums)
+    }
+
+    /// The leaves of a part at a slot, as this or another walker found them.
+    fn leaves_of(&mut self, slot: u32, number: u32) -> Arc<Leaves> {
+        let shared = &self.atlas.leaves;
+        let known = shared.read().expect("no thread panics while it holds the leaves").get(&(slot, number)).cloned();
+        known.unwrap_or_else(|| {
+            let (place, part) = (self.place(slot as usize), self.part(number));
+            let leaves = Arc::new(flatten(&place, &*part, self.orbits));
+            let mut shared = shared.write().expect("no thread panics while it holds the leaves");
+            shared.insert((slot, number), leaves.clone());
+            leaves
+        })
     }
 
     /// Everything that can happen next, as numbers of actions.

@@ -7,7 +7,6 @@ use crate::{
     world::{Part, Place, World},
 };
 use protocol::VmId;
-use std::collections::BTreeSet;
 
 /// Whether any mishap is left. Failed operations are not mishaps: they are decided when an operation begins.
 pub(super) fn are_left(faults: Faults) -> bool {
@@ -41,13 +40,8 @@ fn crash(_: &World, vms: &[VmId], random: &mut Random) -> Option<Action> {
 /// The link between a VM and one of its neighbours breaks.
 fn broken_link(world: &World, vms: &[VmId], random: &mut Random) -> Option<Action> {
     let vm = *random.pick(vms)?;
-    let from_here = Place::Notices(vm, VmId(0))..=Place::Notices(vm, VmId(u64::MAX));
-    let neighbours: BTreeSet<VmId> = world
-        .parts()
-        .range(from_here)
-        .filter_map(|(place, _)| if let Place::Notices(_, to) = place { Some(*to) } else { None })
-        .collect();
-    let other = *neighbours.iter().nth(random.index(neighbours.len()))?;
+    let neighbours: Vec<VmId> = world.neighbours(vm).collect();
+    let other = *neighbours.get(random.index(neighbours.len()))?;
     Some(Action::Break(vm.min(other), vm.max(other)))
 }
 

@@ -249,8 +249,8 @@ impl<'a> Run<'a> {
         let mut repeats = Vec::new();
         for (place, part) in self.world.parts() {
             if let Part::Queue(queue) = &**part {
-                let missing = queue.letters.len().saturating_sub(self.agenda.under_way(*place));
-                repeats.extend(std::iter::repeat_n(*place, missing));
+                let missing = queue.letters.len().saturating_sub(self.agenda.under_way(place));
+                repeats.extend(std::iter::repeat_n(place, missing));
             }
         }
         repeats.into_iter().for_each(|place| self.send(place, None));

@@ -4,9 +4,9 @@ use super::{
     holding::Holdings,
     loan::{Loan, LoanState, Loans},
 };
-use crate::{BindingId, ComponentId, Condition, Kind, Name, Operation, OrderNumber, Values};
+use crate::{BindingId, ComponentId, Condition, Kind, Name, Operation, OrderNumber, ShortSet, Values};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 /// Where a component is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -94,7 +94,7 @@ pub struct Component {
     /// The set of bindings it may use is not the one it was last told.
     pub(super) changed: bool,
     /// The recalled loans that the rebind under way leaves out.
-    pub(super) let_go: BTreeSet<BindingId>,
+    pub(super) let_go: ShortSet<BindingId>,
     /// What was installed is removed again.
     pub(super) purged: bool,
     /// What the manager was last told.
@@ -123,7 +123,7 @@ impl Component {
             died: false,
             deaths: 0,
             changed: false,
-            let_go: BTreeSet::new(),
+            let_go: ShortSet::default(),
             purged: false,
             reported: None,
             kind,
@@ -196,7 +196,7 @@ impl Component {
 
     /// Whether it must be told of another set of bindings while it runs: to give something back, even while draining; or
     /// because something came or went, unless it is about to stop anyway.
-    pub(super) fn wants_rebind(&self, dispensable: &BTreeSet<BindingId>) -> bool {
+    pub(super) fn wants_rebind(&self, dispensable: &ShortSet<BindingId>) -> bool {
         match self.must_stop() {
             true => !dispensable.is_empty() && !self.loans.all_home(),
             false => self.changed || !dispensable.is_empty(),

@@ -4,9 +4,8 @@
 //! then use it (`Held`), and is asked for it back (`Recalled`). Of a value there is nothing to wait for: it is `Held` as
 //! soon as it is known.
 
-use crate::{BindingId, HeldBinding, Kind, Name, Need, Values, VmId};
+use crate::{BindingId, HeldBinding, Kind, Name, Need, ShortMap, ShortSet, Values, VmId};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a holding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -84,13 +83,13 @@ impl ImportState {
 /// All that one component holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Holdings {
-    all: BTreeMap<BindingId, Holding>,
+    all: ShortMap<BindingId, Holding>,
     /// Those recalled and not given back, so that a step need not look at all.
-    recalled: BTreeSet<BindingId>,
+    recalled: ShortSet<BindingId>,
     /// Those that may have to be reported when the step ends.
-    unreported: BTreeSet<BindingId>,
+    unreported: ShortSet<BindingId>,
     /// Empty while the component is not yet known.
-    imports: BTreeMap<Name, ImportState>,
+    imports: ShortMap<Name, ImportState>,
 }
 
 impl Holdings {
@@ -120,7 +119,7 @@ impl Holdings {
     }
 
     /// How each import stands.
-    pub fn imports(&self) -> &BTreeMap<Name, ImportState> {
+    pub fn imports(&self) -> &ShortMap<Name, ImportState> {
         &self.imports
     }
 
@@ -161,7 +160,7 @@ impl Holdings {
     }
 
     /// Client rule 3: the recalled holdings whose import has enough without them.
-    pub(super) fn dispensable(&self) -> BTreeSet<BindingId> {
+    pub(super) fn dispensable(&self) -> ShortSet<BindingId> {
         let spare = |binding: &&BindingId| {
             let import = &self.all[*binding].import;
             self.imports.get(import).is_none_or(ImportState::is_enough)

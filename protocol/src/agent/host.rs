@@ -70,7 +70,7 @@ impl Turn<'_> {
         self.touched.insert(id);
         let component = self.component(id);
         let Errand::UnderWay(operation) = component.errand else { return };
-        component.let_go.clear();
+        component.let_go = Default::default();
         if operation == Operation::Rebind && component.died {
             return self.mourn(id, detail);
         }
@@ -91,7 +91,7 @@ impl Turn<'_> {
         let component = self.component(id);
         component.restarting = false;
         component.died = true;
-        component.let_go.clear();
+        component.let_go = Default::default();
         component.deaths += 1;
         self.put(id, ComponentState::Stopped);
         self.recall(id);

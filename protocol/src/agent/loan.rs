@@ -4,9 +4,8 @@
 //! one (`Recalled`) is waited for. The library closes only when every book is back on its shelf. A reading-room copy
 //! (`Reference`) can be looked at by anyone, and nobody waits for it.
 
-use crate::{BindingId, ComponentId, Name, Ticket, VmId};
+use crate::{BindingId, ComponentId, Name, ShortMap, ShortSet, Ticket, VmId};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a loan is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -80,10 +79,10 @@ impl Loan {
 /// All that one component lends, with an index of what the next move concerns: a step must not look at every loan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Loans {
-    all: BTreeMap<BindingId, Loan>,
-    home: BTreeSet<BindingId>,
-    lent: BTreeSet<BindingId>,
-    recalled: BTreeSet<BindingId>,
+    all: ShortMap<BindingId, Loan>,
+    home: ShortSet<BindingId>,
+    lent: ShortSet<BindingId>,
+    recalled: ShortSet<BindingId>,
 }
 
 impl Loans {

@@ -20,10 +20,11 @@ pub use holding::{Holding, HoldingState, Holdings, ImportState};
 pub use loan::{Loan, LoanState, Loans};
 
 use crate::{
-    BindingId, ComponentId, Fact, HostOutcome, HostTask, Notice, Operation, Order, OrderNumber, Report, VmId, VmState,
+    BindingId, ComponentId, Fact, HostOutcome, HostTask, Notice, Operation, Order, OrderNumber, Report, ShortMap,
+    ShortSet, VmId, VmState,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// All that can come in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -103,13 +104,13 @@ pub struct VmAgent {
     /// What neighbours said about components that are not yet known.
     parked: BTreeMap<ComponentId, Holdings>,
     /// The component here that lends each binding.
-    lenders: BTreeMap<BindingId, ComponentId>,
+    lenders: ShortMap<BindingId, ComponentId>,
     /// The component here, or still to come, that holds each binding.
-    holders: BTreeMap<BindingId, ComponentId>,
+    holders: ShortMap<BindingId, ComponentId>,
     /// The bindings shared with each neighbour, for the day it is lost.
-    shared: BTreeMap<VmId, BTreeSet<BindingId>>,
+    shared: ShortMap<VmId, ShortSet<BindingId>>,
     /// VMs that are lost or destroyed: what still arrives from them is not heard.
-    forgotten: BTreeSet<VmId>,
+    forgotten: ShortSet<VmId>,
     /// How many components are not started.
     down: usize,
     /// What the manager was last told of this VM as a whole.
@@ -124,10 +125,10 @@ impl VmAgent {
             last_order: OrderNumber::NONE,
             components: BTreeMap::new(),
             parked: BTreeMap::new(),
-            lenders: BTreeMap::new(),
-            holders: BTreeMap::new(),
-            shared: BTreeMap::new(),
-            forgotten: BTreeSet::new(),
+            lenders: ShortMap::default(),
+            holders: ShortMap::default(),
+            shared: ShortMap::default(),
+            forgotten: ShortSet::default(),
             down: 0,
             reported: VmState::Empty,
         }
@@ -192,9 +193,9 @@ struct Turn<'a> {
     agent: &'a mut VmAgent,
     outputs: Vec<Output>,
     /// Components whose facts have changed and whose rules are to be looked at.
-    touched: BTreeSet<ComponentId>,
+    touched: ShortSet<ComponentId>,
     /// Components whose condition the manager may have to hear of.
-    reportable: BTreeSet<ComponentId>,
+    reportable: ShortSet<ComponentId>,
     /// Notices between two components of this VM.
     local: VecDeque<Notice>,
     facts: Vec<Fact>,
@@ -207,8 +208,8 @@ impl<'a> Turn<'a> {
         Self {
             agent,
             outputs: Vec::new(),
-            touched: BTreeSet::new(),
-            reportable: BTreeSet::new(),
+            touched: ShortSet::default(),
+            reportable: ShortSet::default(),
             local: VecDeque::new(),
             facts: Vec::new(),
             ordered: false,
@@ -277,7 +278,7 @@ impl<'a> Turn<'a> {
 
     fn share(&mut self, vm: VmId, binding: BindingId) {
         if vm != self.agent.me {
-            self.agent.shared.entry(vm).or_default().insert(binding);
+            self.agent.shared.or_default(&vm).insert(binding);
         }
     }
 

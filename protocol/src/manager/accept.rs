@@ -9,7 +9,10 @@ use super::{
     book::{BindingEntry, Book, ComponentEntry, Entry, Health, ImportEntry, VmEntry},
     phases::{Deed, Running},
 };
-use crate::{Change, ComponentState, Kind, Name, Need, OrderNumber, Refusal, Strategy, VmState, Wire, Wish, bounds};
+use crate::{
+    Change, ComponentState, Kind, Name, Need, OrderNumber, Refusal, ShortMap, ShortSet, Strategy, VmState, Wire, Wish,
+    bounds,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Turn<'_> {
@@ -208,8 +211,8 @@ impl<'a> Draft<'a> {
             state: VmState::Empty,
             leaving: false,
             left: false,
-            components: BTreeSet::new(),
-            neighbours: BTreeSet::new(),
+            components: ShortSet::default(),
+            neighbours: ShortSet::default(),
             answered: OrderNumber::NONE,
             suspicions: 0,
         };
@@ -239,8 +242,8 @@ impl<'a> Draft<'a> {
             left: false,
             renewed: OrderNumber::NONE,
             imports: kind.imports.iter().map(|(name, it)| (name.clone(), ImportEntry::new(it.need))).collect(),
-            lends: BTreeSet::new(),
-            clients: BTreeMap::new(),
+            lends: ShortSet::default(),
+            clients: ShortMap::default(),
         };
         self.book.components.insert(entry, fresh);
         self.book.component_names.insert(name.clone(), entry);
@@ -451,11 +454,11 @@ impl<'a> Draft<'a> {
             component.imports.get_mut(&name).expect("a draft strikes nothing out").accepted = number;
         }
         let fresh = Entry(self.entries_before + 1);
-        let bindings: Vec<Entry> = self.book.bindings.range(fresh..).map(|(entry, _)| *entry).collect();
+        let bindings: Vec<Entry> = self.book.bindings.keys_from(fresh).collect();
         bindings.into_iter().for_each(|entry| self.book.strike_binding(entry));
-        let components: Vec<Entry> = self.book.components.range(fresh..).map(|(entry, _)| *entry).collect();
+        let components: Vec<Entry> = self.book.components.keys_from(fresh).collect();
         components.into_iter().for_each(|entry| drop(self.book.strike_component(entry)));
-        let vms: Vec<Entry> = self.book.vms.range(fresh..).map(|(entry, _)| *entry).collect();
+        let vms: Vec<Entry> = self.book.vms.keys_from(fresh).collect();
         vms.into_iter().for_each(|entry| self.book.strike_vm(entry));
         for entry in &self.leaving_bindings {
             let binding = self.book.bindings.get_mut(entry).expect("a draft strikes nothing out");

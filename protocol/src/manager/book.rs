@@ -5,7 +5,10 @@
 //! posted); then the reports say that it is gone and the entry is struck out. Checks look at what is accepted and not
 //! leaving; predictions at what is posted and not left.
 
-use crate::{BindingId, ComponentId, Condition, Kind, Name, Need, OrderNumber, VmId, VmState, Wire};
+use crate::{
+    BindingId, ComponentId, Condition, Kind, Ledger, Name, Need, OrderNumber, ShortMap, ShortSet, VmId, VmState, Wire,
+    ledger::Numbered,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,6 +18,12 @@ use std::{
 /// The place of something in the book, given when it is accepted and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Entry(pub(super) u64);
+
+impl Numbered for Entry {
+    fn number(self) -> u64 {
+        self.0
+    }
+}
 
 impl Entry {
     /// Its number.
@@ -49,9 +58,9 @@ pub struct VmEntry {
     pub state: VmState,
     pub(super) leaving: bool,
     pub(super) left: bool,
-    pub(super) components: BTreeSet<Entry>,
+    pub(super) components: ShortSet<Entry>,
     /// The VMs it ever shared a binding with: they are told when it is gone.
-    pub(super) neighbours: BTreeSet<Entry>,
+    pub(super) neighbours: ShortSet<Entry>,
     /// The last order answered.
     pub(super) answered: OrderNumber,
     /// How often it was suspected.
@@ -79,7 +88,7 @@ pub struct ImportEntry {
     /// How many of its bindings are held and should not be, or the other way round.
     pub(super) astray: u32,
     /// All its bindings.
-    pub(super) bindings: BTreeSet<Entry>,
+    pub(super) bindings: ShortSet<Entry>,
 }
 
 impl ImportEntry {
@@ -91,7 +100,7 @@ impl ImportEntry {
     /// An import that is bound to nothing yet.
     pub(super) fn new(need: Need) -> Self {
         let number = need.number();
-        Self { need, accepted: number, ordered: number, ready: 0, astray: 0, bindings: BTreeSet::new() }
+        Self { need, accepted: number, ordered: number, ready: 0, astray: 0, bindings: ShortSet::default() }
     }
 
     /// Whether its agent has still to be told of another number.
@@ -118,11 +127,11 @@ pub struct ComponentEntry {
     pub(super) left: bool,
     /// The latest order that added or restarted it.
     pub(super) renewed: OrderNumber,
-    pub(super) imports: BTreeMap<Name, ImportEntry>,
+    pub(super) imports: ShortMap<Name, ImportEntry>,
     /// Its bindings as a provider.
-    pub(super) lends: BTreeSet<Entry>,
+    pub(super) lends: ShortSet<Entry>,
     /// How many clients each export has, leaving ones aside.
-    pub(super) clients: BTreeMap<Name, u32>,
+    pub(super) clients: ShortMap<Name, u32>,
 }
 
 impl ComponentEntry {
@@ -132,7 +141,7 @@ impl ComponentEntry {
     }
 
     /// How each of its imports stands.
-    pub fn imports(&self) -> &BTreeMap<Name, ImportEntry> {
+    pub fn imports(&self) -> &ShortMap<Name, ImportEntry> {
         &self.imports
     }
 
@@ -153,7 +162,7 @@ impl ComponentEntry {
 
     /// Counts a client of an export in or out.
     pub(super) fn count_client(&mut self, export: &Name, joins: bool) -> u32 {
-        let clients = self.clients.entry(export.clone()).or_default();
+        let clients = self.clients.or_default(export);
         *clients = if joins { *clients + 1 } else { *clients - 1 };
         let clients = *clients;
         if clients == 0 {
@@ -206,16 +215,16 @@ impl BindingEntry {
 /// Everything the manager keeps track of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Book {
-    pub(super) vms: BTreeMap<Entry, VmEntry>,
-    pub(super) components: BTreeMap<Entry, ComponentEntry>,
-    pub(super) bindings: BTreeMap<Entry, BindingEntry>,
+    pub(super) vms: Ledger<Entry, VmEntry>,
+    pub(super) components: Ledger<Entry, ComponentEntry>,
+    pub(super) bindings: Ledger<Entry, BindingEntry>,
     /// Where to find what is accepted and not leaving, by the name people use.
     pub(super) vm_names: BTreeMap<Name, Entry>,
     pub(super) component_names: BTreeMap<Name, Entry>,
     /// Where to find what is posted, by its number.
-    pub(super) vm_ids: BTreeMap<VmId, Entry>,
-    pub(super) component_ids: BTreeMap<ComponentId, Entry>,
-    pub(super) binding_ids: BTreeMap<BindingId, Entry>,
+    pub(super) vm_ids: Ledger<VmId, Entry>,
+    pub(super) component_ids: Ledger<ComponentId, Entry>,
+    pub(super) binding_ids: Ledger<BindingId, Entry>,
     pub(super) entries: u64,
 }
 
