@@ -192,7 +192,7 @@ fn predict(tiers: u32, way: &str, instances: u32) -> Result<String, Box<dyn Erro
     let after = read(&file(tiers, way, instances))?.expand(&Surroundings::default())?;
     let empty = Expansion::empty(after.application.clone());
     let all = Difference::between(&empty, &after);
-    let change = all.planned(&empty, &after, &[], all.usual_strategy(), &BTreeMap::new()).change;
+    let change = all.planned(&empty, &after, &[], all.usual_strategy(&after), &BTreeMap::new()).change;
     let begun = Instant::now();
     let script: Arc<[Line]> = [Line { request: Request::Make(change), patient: true }].into();
     let mut timing = Timing::uniform(Duration::ZERO);
