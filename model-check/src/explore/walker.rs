@@ -197,6 +197,8 @@ impl<'a> Walker<'a> {
             world::faults_around(operator.faults, agents.iter().copied(), places.into_iter(), &mut around);
             found.extend(around.into_iter().map(|action| (action, self.atlas.actions.number(action))));
         }
+        // Slots are numbered as threads come upon places; which action is looked at first must not depend on that.
+        found.sort_unstable();
         found
     }
 
