@@ -116,6 +116,8 @@ fn what_is_preferred_decides_and_little_is_disturbed_in_the_end() {
     // From there the cheapest moves something; who would rather not, pays.
     let cheap = expand_after(&base, &spread);
     assert_eq!(cost(&cheap), 25);
+    let said = expand(&format!("{base}prefer: [stopped, cost]\n")).choice.unwrap().objectives;
+    assert_eq!(said.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(), ["stopped", "cost"]);
     let calm = expand_after(&format!("{base}prefer: [stopped, cost]\n"), &spread);
     assert!(Difference::between(&spread, &calm).is_empty());
     let surroundings = Surroundings { before: Some(&spread), others: &[] };

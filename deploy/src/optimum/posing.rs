@@ -129,8 +129,11 @@ impl<'a> Posing<'a> {
         if !wish.goals.iter().any(|it| it.text == "stopped") {
             usual.push("stopped");
         }
-        let usual = Wish::read(&WishText { preferences: usual, ..WishText::default() }, &types, &classes);
-        wish.goals.extend(usual.map(|it| it.goals).unwrap_or_default());
+        // Where nothing is preferred, the planner would suppose something of its own.
+        if !usual.is_empty() {
+            let usual = Wish::read(&WishText { preferences: usual, ..WishText::default() }, &types, &classes);
+            wish.goals.extend(usual.map(|it| it.goals).unwrap_or_default());
+        }
         let today = self.today(counts, &types, &classes);
         match Problem::new(types, classes, today, wish) {
             Ok(problem) => Some(problem),
