@@ -37,8 +37,7 @@ pub(crate) fn read(directory: &Path) -> Result<Past, Failure> {
         return Err(Failure::NoDataDirectory(directory.to_owned()));
     }
     if let Some(signer) = Authority::signer_in(&directory.join(cloud_manager::program::AUTHORITY))? {
-        // How long a suspicion lasts is part of the machine's first state, and no step of it depends on the number.
-        let steps = engine::retell(Manager::new(signer, None), &journal)?;
+        let steps = engine::retell(Manager::new(signer), &journal)?;
         return Ok(Past { place: Place::Manager, steps: lived(&steps, of_manager) });
     }
     let identity = Identity::load(&directory.join(vm_agent::program::IDENTITY))?;
@@ -87,7 +86,7 @@ fn of_manager(entry: &Entry) -> Option<Input> {
             }
             ManagerHappening::FromCloud(outcome) => manager::Input::FromCloud(outcome),
             ManagerHappening::AlarmRang(alarm) => manager::Input::AlarmRang(alarm),
-            ManagerHappening::Question { .. } => return None,
+            ManagerHappening::Question { .. } | ManagerHappening::Patience(_) => return None,
         },
         Entry::Acknowledged { .. } | Entry::Met { .. } => return None,
     }))

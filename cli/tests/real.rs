@@ -389,6 +389,22 @@ async fn a_lost_vm_is_forgotten_and_its_clients_get_another_provider() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_manager_that_is_started_with_another_patience_has_it() {
+    let mut site = Site::open("patience");
+    let token = site.invite("far").await;
+    site.start_agent("far", Some(&token));
+    site.make(&json!({ "wishes": [provider("database", "far", "database")] })).await;
+    site.kill_manager();
+    site.options = vec!["--lost-after".into(), "1".into()];
+    site.restart_manager();
+    let after = site.status().await.newest_event;
+    site.kill_last_agent();
+    let told = site.events_until(after, |event| event.what == "vm-lost").await;
+    assert!(told.iter().any(|event| event.what == "vm-suspected"), "{told:#?}");
+    assert_eq!(site.state("database").await, "gone");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_work_is_refused_with_every_reason_and_changes_nothing() {
     let site = Site::open("refused");
     let change = json!({ "wishes": [

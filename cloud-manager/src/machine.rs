@@ -85,6 +85,8 @@ pub enum Happening {
         /// What is to be remembered of it if the request is accepted; nothing, to forget it.
         record: Option<String>,
     },
+    /// The program was started with another patience with VMs that are not heard of: in milliseconds, or for ever.
+    Patience(Option<u64>),
 }
 
 /// What the manager asks of its surroundings.
@@ -114,10 +116,10 @@ pub enum Effect {
 type Outputs = Vec<Output<Effect>>;
 
 impl Manager {
-    /// A manager of nothing. It declares a VM lost by itself after so long a suspicion, or never.
-    pub fn new(signer: Signer, suspicion_ms_max: Option<u64>) -> Self {
+    /// A manager of nothing, which has patience for ever.
+    pub fn new(signer: Signer) -> Self {
         let books = Books {
-            manager: CloudManager::new(suspicion_ms_max),
+            manager: CloudManager::new(None),
             addresses: BTreeMap::new(),
             acquainted: BTreeMap::new(),
             clouds: BTreeMap::new(),
@@ -339,6 +341,10 @@ impl Machine for Manager {
                 self.step(at, Input::AlarmRang(alarm), None)
             }
             Happening::Question { number, component, question } => self.pass_on(number, &component, question),
+            Happening::Patience(suspicion_ms_max) => {
+                self.books.manager.set_suspicion_ms_max(suspicion_ms_max);
+                Vec::new()
+            }
         }
     }
 

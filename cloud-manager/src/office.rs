@@ -71,6 +71,8 @@ pub(crate) struct Hatch {
     office: ActorRef<Errand>,
     /// Told once where agents find the manager.
     opened: Mutex<Option<oneshot::Sender<SocketAddr>>>,
+    /// The patience that the program was started with.
+    suspicion_ms_max: Option<u64>,
 }
 
 impl Surroundings<Manager> for Hatch {
@@ -78,6 +80,10 @@ impl Surroundings<Manager> for Hatch {
         if let Some(opened) = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // Nobody waits for it if the program was stopped meanwhile.
             let _ = opened.send(address);
+        }
+        if manager.machine().suspicion_ms_max() != self.suspicion_ms_max {
+            // An engine that stops at once is begun anew by its keeper, and so is this.
+            let _ = engine.cast(Message::Happened(Happening::Patience(self.suspicion_ms_max), None));
         }
         let vms = manager.machine().book().vms().filter_map(|vm| Some((vm.id?, vm.health)));
         let beginning = Beginning {
@@ -102,8 +108,12 @@ impl Surroundings<Manager> for Hatch {
 
 impl Hatch {
     /// To this office; `opened` is told once where agents find the manager.
-    pub(crate) fn new(office: ActorRef<Errand>, opened: oneshot::Sender<SocketAddr>) -> Self {
-        Self { office, opened: Mutex::new(Some(opened)) }
+    pub(crate) fn new(
+        office: ActorRef<Errand>,
+        opened: oneshot::Sender<SocketAddr>,
+        suspicion_ms_max: Option<u64>,
+    ) -> Self {
+        Self { office, opened: Mutex::new(Some(opened)), suspicion_ms_max }
     }
 
     fn tell(&self, errand: Errand) {

@@ -138,8 +138,8 @@ pub async fn start(settings: Settings) -> Result<Running, ManagerError> {
         held: Vec::new(),
         desk: Some(applications),
         links: link::Settings::default(),
-        machine: Manager::new(signer, settings.suspicion_ms_max),
-        surroundings: Arc::new(Hatch::new(office.clone(), opened)),
+        machine: Manager::new(signer),
+        surroundings: Arc::new(Hatch::new(office.clone(), opened, settings.suspicion_ms_max)),
     };
     let kept = engine::keep(opening).await?;
     let address = address.await.map_err(|_| ManagerError::Office("it closed at once".into()))?;

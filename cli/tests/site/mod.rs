@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Site {
     pub(crate) place: PathBuf,
-    options: Vec<String>,
+    pub(crate) options: Vec<String>,
     /// Environment variables of all commands.
     pub(crate) environment: Vec<(String, String)>,
     manager: Option<Child>,
@@ -88,6 +88,13 @@ impl Site {
         let line = first_line(&mut agent);
         self.agents.push(agent);
         line
+    }
+
+    /// Kills the agent that was started last, as a loss of power would.
+    pub(crate) fn kill_last_agent(&mut self) {
+        let mut agent = self.agents.pop().unwrap();
+        agent.kill().unwrap();
+        agent.wait().unwrap();
     }
 
     /// Waits until the agent that was started last has ended, and says how.

@@ -195,6 +195,16 @@ impl CloudManager {
         }
     }
 
+    /// After how long a suspicion a VM is declared lost, if it ever is.
+    pub fn suspicion_ms_max(&self) -> Option<u64> {
+        self.suspicion_ms_max
+    }
+
+    /// From now on, suspicions last so long. Those that have begun end as they would have.
+    pub fn set_suspicion_ms_max(&mut self, suspicion_ms_max: Option<u64>) {
+        self.suspicion_ms_max = suspicion_ms_max;
+    }
+
     /// Takes one input to its end: records what it says, then posts whatever may now be posted.
     pub fn step(&mut self, input: Input) -> Vec<Output> {
         let mut turn = Turn { manager: self, outputs: Vec::new(), touched: BTreeSet::new() };
