@@ -5,14 +5,19 @@ use crate::{
     failure::Failure,
     moment,
     operator::{Operator, OperatorOptions},
-    progress_of_change::line,
+    progress_of_change::{self, line},
     screen::{self, Drawing},
     table::table,
+    tiers::Tiers,
 };
 use clap::Args;
-use cloud_manager::document::ChangeRecord;
+use cloud_manager::document::{Accepted, ChangeRecord};
 use protocol::ChangeId;
-use std::{path::PathBuf, time::Duration};
+use std::{
+    io::{self, IsTerminal},
+    path::PathBuf,
+    time::Duration,
+};
 
 /// List past changes, the newest first
 #[derive(Args)]
@@ -31,6 +36,9 @@ pub(crate) struct HistoryArguments {
 pub(crate) struct ShowArguments {
     /// The number of the change
     change: u64,
+    /// Wait until it is done, and show how it goes; on a screen that is so anyway
+    #[arg(long, conflicts_with = "json")]
+    follow: bool,
     /// Draw who said what to whom, from the journals: text, mermaid or svg
     #[arg(long, value_name = "HOW", hide_possible_values = true, conflicts_with = "json")]
     chart: Option<Drawing>,
@@ -75,7 +83,13 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
     text += &format!("accepted {accepted} UTC, took {}\n\n", took(&record));
     record.events.iter().for_each(|event| text += &format!("{}\n", line(event)));
     screen::print(&text)?;
-    Ok(Ending::Done)
+    let follows = arguments.follow || io::stdout().is_terminal();
+    if record.done_at_ms.is_some() || !follows {
+        return Ok(Ending::Done);
+    }
+    let events_after = record.events.last().map_or(0, |event| event.number);
+    let accepted = Accepted { change: record.change, events_after };
+    progress_of_change::follow(&operator, &accepted, false, Tiers::default())
 }
 
 fn took(record: &ChangeRecord) -> String {

@@ -218,7 +218,8 @@ impl View for Screen {
     }
 
     fn waits(&mut self, change: &RunningChange) -> Result<(), Failure> {
-        self.waits = waits(change) + "  (interrupting this does not interrupt the change)\n";
+        let again = format!("holdfast show {} follows it again", change.change);
+        self.waits = waits(change) + &format!("  (interrupting this does not interrupt the change: {again})\n");
         self.draw_all()
     }
 

@@ -218,6 +218,27 @@ async fn a_vm_is_emptied_and_used_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_under_way_can_be_followed_again() {
+    let site = Site::open("follow");
+    // It is ready once the test says so.
+    let gate = site.place.join("gate");
+    let text = format!(
+        "holdfast: 1\napplication: slow\ntypes:\n  Slow:\n    operations:\n      start: {{ process: \"exec sleep 100000\" }}\n      check: {{ command: \"test -e {}\", interval: 50ms }}\nvms: {{ v: {{ cloud: local }} }}\ncomponents: {{ slow: {{ type: Slow }} }}\n",
+        gate.display()
+    );
+    fs::write(site.place.join("slow.yaml"), text).unwrap();
+    site.done(&["apply", "slow.yaml", "--yes", "--no-wait"]);
+    assert!(site.done(&["show", "1"]).contains("not done"));
+    let told = std::thread::scope(|scope| {
+        let followed = scope.spawn(|| site.done(&["show", "1", "--follow"]));
+        fs::write(&gate, "").unwrap();
+        followed.join().unwrap()
+    });
+    assert!(told.contains("✓ change 1 is done"), "{told}");
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_looked_too_early_is_told_to_look_again() {
     let (site, _) = shop("fence");
     let kept: Vec<ApplicationRecord> = site.client.get("/v1/applications").await.unwrap();
