@@ -63,7 +63,9 @@ impl Verdict {
     }
 
     fn mark(&self, name: &str) -> Mark {
-        let asked = !self.is_disrupted() || (name != MINIMAL && name != ONE_END);
+        // A request that may be refused has an end for each answer.
+        let several = name == ONE_END && self.findings.outcomes.len() > 1;
+        let asked = !several && (!self.is_disrupted() || (name != MINIMAL && name != ONE_END));
         match &self.findings.breach {
             Some((breach, _)) if breach.property == name => Mark::Broken,
             _ if !asked => Mark::Unasked,
@@ -155,7 +157,11 @@ impl Verdict {
                 .expect("writing to a string does not fail");
         };
         for (word, name, mark) in self.properties() {
-            let why = if mark == Mark::Unasked { " (not asked for: faults stop components)" } else { "" };
+            let why = match mark {
+                Mark::Unasked if self.is_disrupted() => " (not asked for: faults stop components)",
+                Mark::Unasked => " (not asked for: a request may be refused)",
+                Mark::Holds | Mark::Broken | Mark::Open => "",
+            };
             row(word, mark.sign(), &format!("{name}{why}"));
         }
         for sight in SOMETIMES {

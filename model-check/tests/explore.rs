@@ -34,6 +34,17 @@ fn every_scenario_file_comes_out_as_told_in_every_order() {
     assert!(complete > 40, "only {complete} stories were explored to the last state");
 }
 
+#[test]
+fn a_request_that_may_be_refused_has_an_end_for_each_answer() {
+    let scenarios = all();
+    let name = "r34-a-binding-under-removal-still-counts-in-a-cycle";
+    let scenario = scenarios.iter().find(|it| it.name == name).expect("the story is there");
+    let findings = explore::explore_scenario(scenario, Settings::default());
+    assert_eq!(complaint(scenario, &findings), None);
+    assert!(findings.complete);
+    assert_eq!(findings.outcomes.len(), 2);
+}
+
 /// Two independent counts: the project's explorer without reductions, and Stateright on the same world.
 #[test]
 fn stateright_counts_the_same_states() {

@@ -36,7 +36,7 @@
 //! | `lose VM` | the operator declares a VM lost |
 //! | … `at any time` | does not wait until all earlier changes are done (`after that`, if not said) |
 //! | `  refused: TEXT` | it must be refused, for a reason that contains the text; may be said several times |
-//! | `  maybe refused` | it may be accepted or refused |
+//! | `  maybe refused` | it may be accepted or refused; there may be an end for each |
 //!
 //! | wishes | |
 //! |---|---|
