@@ -38,10 +38,10 @@ With --load, the numbers follow from what each component says it can take.
 
 Example: holdfast scale app=5
          holdfast scale shop/app=5 shop/cache=2 --yes
-         holdfast scale mail --load 60000 --load virus-scanner=52000")]
+         holdfast scale --load 60000 --load virus-scanner=52000")]
 pub(crate) struct ScaleArguments {
-    /// A component and how many there are to be; with --load, the application
-    #[arg(required = true, value_name = "COMPONENT=N")]
+    /// A component and how many there are to be; with --load, the application, if there are several
+    #[arg(required_unless_present = "load", value_name = "COMPONENT=N")]
     counts: Vec<String>,
     /// The load of the application, or of one component
     #[arg(long, value_name = "[COMPONENT=]N")]
@@ -141,8 +141,10 @@ pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
 
 /// As many components as a load needs.
 fn scale_to_load(arguments: &ScaleArguments, operator: &Operator) -> Result<Ending, Failure> {
-    let [name] = arguments.counts.as_slice() else {
-        return Err(Failure::Usage("with --load, say the one application that has the load".into()));
+    let kept: Vec<ApplicationRecord> = operator.get("/v1/applications")?;
+    let name = match (arguments.counts.as_slice(), kept.as_slice()) {
+        ([name], _) | ([], [ApplicationRecord { name, .. }]) => name,
+        _ => return Err(Failure::Usage("with --load, say the one application that has the load".into())),
     };
     let (mut load, mut own) = (None, BTreeMap::new());
     for text in &arguments.load {

@@ -17,18 +17,9 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/applications").join(name)
 }
 
-/// Runs a command that must end well, and says what it printed.
-#[track_caller]
-fn done(site: &Site, arguments: &[&str]) -> String {
-    let output = site.holdfast(arguments);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{arguments:?}\n{text}{}", String::from_utf8_lossy(&output.stderr));
-    text
-}
-
 #[track_caller]
 fn apply(site: &Site, path: &Path) -> String {
-    done(site, &["apply", path.to_str().unwrap(), "--yes"])
+    site.done(&["apply", path.to_str().unwrap(), "--yes"])
 }
 
 async fn states(site: &Site) -> Vec<(String, String)> {
@@ -42,7 +33,8 @@ async fn all_started(site: &Site, number: usize) {
     assert!(states.iter().all(|(_, state)| state == "started"), "{states:?}");
 }
 
-/// What a component has written, once it fits: a component that has started may not have written all of it.
+/// What a component has written, once it fits: a component that has started may not have written all of it, and no event
+/// tells when a program writes.
 async fn log(site: &Site, component: &str, fits: impl Fn(&str) -> bool) -> String {
     let path = format!("/v1/components/{}/logs", cloud_manager::client::segment(component));
     for _ in 0..200 {
@@ -81,7 +73,7 @@ async fn the_three_tiers_go_up_change_and_come_down_as_planned() {
     // A changed database: the plan says who will stop and who will start, and that is what happens. In which order is for
     // the audit to prove: reports of different VMs may overtake each other on their way to the manager.
     std::fs::write(&path, text.replace("echo database at", "echo another database at")).unwrap();
-    let planned = done(&site, &["plan", path.to_str().unwrap(), "--live", "--json"]);
+    let planned = site.done(&["plan", path.to_str().unwrap(), "--live", "--json"]);
     let planned: Value = serde_json::from_str(&planned).unwrap();
     assert_eq!(planned["difference"]["components"]["mysql[0]"]["replaced"][0], "operation start");
     assert_eq!(planned["difference"]["unchanged"]["components"], 4);
@@ -94,7 +86,7 @@ async fn the_three_tiers_go_up_change_and_come_down_as_planned() {
         messages.sort();
         messages
     };
-    let seen: Value = serde_json::from_str(&done(&site, &["audit", "manager", "--change", "2", "--json"])).unwrap();
+    let seen: Value = serde_json::from_str(&site.done(&["audit", "manager", "--change", "2", "--json"])).unwrap();
     assert_eq!(messages(&seen["messages"]), messages(&planned["foresight"]["trace"]));
     assert!(messages(&seen["messages"]).len() > 20);
     let told = told_since(&site, after).await;
@@ -113,11 +105,11 @@ async fn the_three_tiers_go_up_change_and_come_down_as_planned() {
     log(&site, "shop/mysql[0]", |it| it.contains("another database at")).await;
 
     // Back to what it was, with one command; then all of it goes.
-    done(&site, &["rollback", "shop", "--yes"]);
+    site.done(&["rollback", "shop", "--yes"]);
     all_started(&site, 5).await;
     let told = log(&site, "shop/mysql[0]", |it| it.contains("database at")).await;
     assert!(!told.contains("another"), "{told}");
-    done(&site, &["remove", "shop", "--yes"]);
+    site.done(&["remove", "shop", "--yes"]);
     assert!(states(&site).await.is_empty());
     assert!(!site.holdfast(&["remove", "shop", "--yes"]).status.success());
     site.audit(&[]);
@@ -136,9 +128,9 @@ async fn the_mail_pipeline_is_placed_at_least_cost_and_grows_with_its_load() {
         let each = [("sentiment-analyser", 15), ("virus-scanner", 13), ("nsfw-detector", 13), ("image-recognizer", 13)];
         let loads: Vec<String> = each.iter().map(|(name, each)| format!("{name}={}", heavy * each * 1_000)).collect();
         let load = load.to_string();
-        let mut arguments = vec!["scale", "mail", "--yes", "--load", &load];
+        let mut arguments = vec!["scale", "--yes", "--load", &load];
         loads.iter().for_each(|it| arguments.extend(["--load", it.as_str()]));
-        let told = done(&site, &arguments);
+        let told = site.done(&arguments);
         assert!(told.contains(&format!("Placement: proven best: cost {cost}, then stopped ")), "{told}");
         all_started(&site, components).await;
     }
@@ -155,7 +147,7 @@ async fn a_balancer_and_its_servers_know_each_other_and_grow_without_a_stop() {
     log(&site, "balanced/balancer[0]", |it| it.matches("server 127.0.0.1:").count() == 3).await;
     log(&site, "balanced/server[2]", |it| it.contains("clients come by 127.0.0.1:")).await;
     let after = site.status().await.newest_event;
-    let told = done(&site, &["scale", "server=4", "--yes"]);
+    let told = site.done(&["scale", "server=4", "--yes"]);
     assert!(told.contains("+ server[3]") && told.contains("Unchanged: 3 VMs, 3 components, 6 bindings"), "{told}");
     all_started(&site, 5).await;
     let told = told_since(&site, after).await;
@@ -234,7 +226,7 @@ async fn an_application_that_others_use_is_replaced_in_safe_order_and_cannot_be_
     assert_eq!(started, ["own/user[0]", "shared/store[0]"].map(String::from).into());
 
     // With whoever uses it, each before what it uses.
-    let told = done(&site, &["remove", "shared", "--with-users", "--yes"]);
+    let told = site.done(&["remove", "shared", "--with-users", "--yes"]);
     assert!(told.find("own: ").unwrap() < told.find("shared: ").unwrap(), "{told}");
     assert!(states(&site).await.is_empty());
     site.audit(&[]);
@@ -264,7 +256,7 @@ async fn a_corrected_file_goes_on_from_what_succeeded() {
     assert!(kept.to_string().contains("echo hunter2") && kept.to_string().matches("hunter2").count() < 6, "{kept}");
     let word = kept["record"]["expansion"]["definitions"]["top"]["recipe"]["parameters"].get("word");
     assert_eq!(word, None);
-    done(&site, &["remove", "a", "--yes"]);
+    site.done(&["remove", "a", "--yes"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -272,19 +264,19 @@ async fn a_compose_file_is_imported_and_really_runs() {
     let site = Site::open("compose");
     let compose = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/tests/compose/commands.yml");
     let path = site.place.join("plain.yaml");
-    done(&site, &["import", "compose", compose.to_str().unwrap(), "--output", path.to_str().unwrap()]);
-    done(&site, &["fmt", "--check", path.to_str().unwrap()]);
+    site.done(&["import", "compose", compose.to_str().unwrap(), "--output", path.to_str().unwrap()]);
+    site.done(&["fmt", "--check", path.to_str().unwrap()]);
     apply(&site, &path);
     all_started(&site, 4).await;
     log(&site, "plain/store[0]", |it| it.contains("store at 7001 with fast")).await;
     log(&site, "plain/fill[0]", |it| it.contains("filled 127.0.0.1:7001")).await;
     log(&site, "plain/page[1]", |it| it.contains("page asks tcp://127.0.0.1:7001/x")).await;
     // What was a variable of the environment is a variable of the application.
-    let told = done(&site, &["apply", path.to_str().unwrap(), "--set", "MODE=slow", "--yes"]);
+    let told = site.done(&["apply", path.to_str().unwrap(), "--set", "MODE=slow", "--yes"]);
     assert!(told.contains("± store[0] is replaced"), "{told}");
     log(&site, "plain/store[0]", |it| it.contains("store at 7001 with slow")).await;
     all_started(&site, 4).await;
-    done(&site, &["remove", "plain", "--yes"]);
+    site.done(&["remove", "plain", "--yes"]);
     site.audit(&[]);
     site.remove_everything().await;
 }
@@ -302,14 +294,14 @@ async fn imported_containers_are_run_checked_stopped_and_taken_away() {
     let docker = site.place.join("docker");
     std::fs::write(&docker, DOCKER).unwrap();
     std::fs::set_permissions(&docker, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let imported = done(&site, &["import", "compose", site.place.join("compose.yml").to_str().unwrap()]);
+    let imported = site.done(&["import", "compose", site.place.join("compose.yml").to_str().unwrap()]);
     let path = site.place.join("boxes.yaml");
     let docker = docker.to_str().unwrap();
     let text = imported.replace("[docker,", &format!("[{docker},")).replace("- docker\n", &format!("- {docker}\n"));
     std::fs::write(&path, text.replace("\"docker rm", &format!("\"{docker} rm"))).unwrap();
     apply(&site, &path);
     all_started(&site, 3).await;
-    done(&site, &["remove", "boxes", "--yes"]);
+    site.done(&["remove", "boxes", "--yes"]);
     let asked = std::fs::read_to_string(site.place.join("asked")).unwrap();
     let asked: Vec<&str> = asked.lines().collect();
     let place = |line: &str| asked.iter().position(|it| *it == line).unwrap_or_else(|| panic!("{line}: {asked:#?}"));
@@ -329,7 +321,7 @@ async fn spark_works_beside_its_data_and_the_job_comes_last() {
     let site = Site::open("spark");
     let path = example("spark-on-hdfs.yaml");
     let file = path.to_str().unwrap();
-    let planned: Value = serde_json::from_str(&done(&site, &["plan", file, "--json"])).unwrap();
+    let planned: Value = serde_json::from_str(&site.done(&["plan", file, "--json"])).unwrap();
     let moments = planned["foresight"]["moments"].as_array().unwrap();
     let starts: Vec<Vec<&str>> = moments
         .iter()
@@ -359,13 +351,13 @@ async fn spark_works_beside_its_data_and_the_job_comes_last() {
         if nodes == 3 {
             // One more node: the job runs once more over all of them, and nobody who is there stops.
             let after = site.status().await.newest_event;
-            done(&site, &["apply", file, "--set", "nodes=4", "--yes"]);
+            site.done(&["apply", file, "--set", "nodes=4", "--yes"]);
             let stopped: BTreeSet<String> = order(&told_since(&site, after).await, "stopped").into_iter().collect();
             let expected = ["spark/data-node[3]", "spark/worker[3]"];
             assert_eq!(stopped, expected.map(String::from).into());
         }
     }
-    done(&site, &["remove", "spark", "--yes"]);
+    site.done(&["remove", "spark", "--yes"]);
     site.audit(&[]);
     site.remove_everything().await;
 }
@@ -406,7 +398,7 @@ async fn servers_of_debian_answer_together_and_one_of_them_is_replaced() {
 
     // Another Redis: whoever uses it is stopped in time and told of the new one; what PostgreSQL has stays.
     let after = site.status().await.newest_event;
-    let told = done(&site, &["apply", file, "--set", "memory=32mb", "--yes"]);
+    let told = site.done(&["apply", file, "--set", "memory=32mb", "--yes"]);
     assert!(told.contains("± redis[0] is replaced: parameter memory"), "{told}");
     all_started(&site, 5).await;
     let stopped = order(&told_since(&site, after).await, "stopped");
@@ -415,7 +407,7 @@ async fn servers_of_debian_answer_together_and_one_of_them_is_replaced() {
     assert_eq!((&third["memory"], &third["visits"], &third["written"]), (&json!("33554432"), &json!(1), &json!(3)));
     site.audit(&[]);
 
-    done(&site, &["remove", "servers", "--yes"]);
+    site.done(&["remove", "servers", "--yes"]);
     for gone in [address.as_str(), third["redis"].as_str().unwrap(), first["redis"].as_str().unwrap()] {
         assert!(std::net::TcpStream::connect(gone).is_err(), "{gone} still listens");
     }
