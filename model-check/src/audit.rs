@@ -234,8 +234,8 @@ impl World {
             };
             self.change(Place::Host(vm), |part| world::take(part, action, false));
         }
-        let (outputs, effects) = self.change(place, |part| world::step(part, place, input, false));
-        for (place, item) in effects {
+        let outputs = self.change(place, |part| world::step(part, input));
+        for (place, item) in outputs.iter().filter_map(|output| world::follow(place, output, false)) {
             if let Item::Task(_) = item {
                 self.change(place, |part| world::put(part, item));
             }

@@ -31,6 +31,9 @@ pub enum Pace {
     },
 }
 
+/// So many agents are looked at by one thread.
+const AGENTS_ALONE: usize = 1_000;
+
 /// Both ends of a binding.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
@@ -88,7 +91,16 @@ impl Inspector {
     /// Looks at everything in a world.
     pub fn whole(&self, world: &World) -> Option<Breach> {
         let alone = world.parts().find_map(|(_, part)| property::of_part(part, self.may_stop.as_ref()));
-        alone.or_else(|| world.agents().find_map(|agent| self.all_of(world, agent)))
+        alone.or_else(|| {
+            let agents: Vec<&VmAgent> = world.agents().collect();
+            let look = |agents: &[&VmAgent]| agents.iter().find_map(|agent| self.all_of(world, agent));
+            let (mine, others) = agents.split_at(agents.len().min(AGENTS_ALONE.max(agents.len() / 2)));
+            std::thread::scope(|scope| {
+                let others = (!others.is_empty()).then(|| scope.spawn(|| look(others)));
+                let found = look(mine);
+                found.or_else(|| others?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            })
+        })
     }
 
     /// Takes note of the bindings that are ordered.

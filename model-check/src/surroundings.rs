@@ -29,8 +29,9 @@ pub struct Queue {
     pub letters: VecDeque<(u64, Letter)>,
     /// The number of the last letter that was sent. Counted only where links may break.
     pub sent: u64,
-    /// The last letter that arrived, which is sent again after a break. Kept only where links may break.
-    pub arrived: Option<(u64, Letter)>,
+    /// The last letter that arrived, which is sent again after a break. Kept only where links may break; elsewhere its
+    /// room would be copied about for nothing.
+    pub arrived: Option<Box<(u64, Letter)>>,
 }
 
 impl Queue {
@@ -44,19 +45,24 @@ impl Queue {
     pub fn receive(&mut self, numbered: bool) -> Option<Letter> {
         let (number, letter) = self.letters.pop_front()?;
         if numbered {
-            if self.arrived.as_ref().is_some_and(|(last, _)| number <= *last) {
+            if self.arrived.as_ref().is_some_and(|last| number <= last.0) {
                 return None;
             }
-            self.arrived = Some((number, letter.clone()));
+            self.arrived = Some(Box::new((number, letter.clone())));
         }
         Some(letter)
     }
 
     /// The link broke before the last acknowledgement got through: the last letter comes again.
     pub fn resend(&mut self) {
-        if let Some(arrived) = self.arrived.clone() {
-            self.letters.push_front(arrived);
+        if let Some(arrived) = &self.arrived {
+            self.letters.push_front((**arrived).clone());
         }
+    }
+
+    /// Whether it is as if nothing had ever been sent.
+    pub fn is_bare(&self) -> bool {
+        self.letters.is_empty() && self.sent == 0 && self.arrived.is_none()
     }
 }
 

@@ -205,51 +205,49 @@ pub fn take(part: &mut Part, action: Action, numbered: bool) -> Taken {
 fn is_bare(part: &Part) -> bool {
     match part {
         Part::Host(host) => *host == Host::default(),
-        Part::Queue(queue) => *queue == Queue::default(),
+        Part::Queue(queue) => queue.is_bare(),
         Part::Cloud(cloud) => *cloud == Cloud::default(),
         Part::Nothing | Part::Operator(_) | Part::Manager(_) | Part::Agent(_) | Part::Halted => false,
     }
 }
 
-/// Lets a machine take a step, and says what goes where.
-pub fn step(part: &mut Part, place: Place, input: Input, numbered: bool) -> (Vec<Output>, Vec<(Place, Item)>) {
-    let mut effects = Vec::new();
-    let outputs: Vec<Output> = match (part, input) {
+/// Lets a machine take a step.
+pub fn step(part: &mut Part, input: Input) -> Vec<Output> {
+    match (part, input) {
         (Part::Manager(machine), Input::Manager(input)) => {
             machine.step(input).into_iter().map(Output::Manager).collect()
         }
         (Part::Agent(machine), Input::Agent(input)) => machine.step(input).into_iter().map(Output::Agent).collect(),
         // A VM that is lost hears nothing.
         (_, _) => Vec::new(),
-    };
-    for output in &outputs {
-        match (place, output) {
-            (_, Output::Manager(manager::Output::ToAgent(vm, order))) => {
-                effects.push((Place::Orders(*vm), Item::Letter(Letter::Order(order.clone()), numbered)));
-            }
-            (_, Output::Manager(manager::Output::ToCloud(task))) => {
-                effects.push((Place::Cloud, Item::CloudTask(task.clone())));
-            }
-            (_, Output::Manager(manager::Output::SetAlarm(alarm, length))) => {
-                effects.push((Place::Cloud, Item::ManagerAlarm(*alarm, *length)));
-            }
-            (Place::Agent(vm), Output::Agent(agent::Output::ToManager(report))) => {
-                effects.push((Place::Reports(vm), Item::Letter(Letter::Report(report.clone()), numbered)));
-            }
-            (Place::Agent(vm), Output::Agent(agent::Output::ToPeer(to, notice))) => {
-                effects.push((Place::Notices(vm, *to), Item::Letter(Letter::Notice(notice.clone()), numbered)));
-            }
-            (Place::Agent(vm), Output::Agent(agent::Output::ToHost(task))) => {
-                effects.push((Place::Host(vm), Item::Task(task.clone())));
-            }
-            (Place::Agent(vm), Output::Agent(agent::Output::SetAlarm(alarm, length))) => {
-                effects.push((Place::Host(vm), Item::Alarm(*alarm, *length)));
-            }
-            (_, Output::Manager(manager::Output::ToOperator(_) | manager::Output::Note(_))) => {}
-            (_, Output::Agent(_)) => {}
-        }
     }
-    (outputs, effects)
+}
+
+/// Where something goes that the machine at a place said. `numbered`: links number their letters.
+pub fn follow(place: Place, output: &Output, numbered: bool) -> Option<(Place, Item)> {
+    let effect = match (place, output) {
+        (_, Output::Manager(manager::Output::ToAgent(vm, order))) => {
+            (Place::Orders(*vm), Item::Letter(Letter::Order(order.clone()), numbered))
+        }
+        (_, Output::Manager(manager::Output::ToCloud(task))) => (Place::Cloud, Item::CloudTask(task.clone())),
+        (_, Output::Manager(manager::Output::SetAlarm(alarm, length))) => {
+            (Place::Cloud, Item::ManagerAlarm(*alarm, *length))
+        }
+        (Place::Agent(vm), Output::Agent(agent::Output::ToManager(report))) => {
+            (Place::Reports(vm), Item::Letter(Letter::Report(report.clone()), numbered))
+        }
+        (Place::Agent(vm), Output::Agent(agent::Output::ToPeer(to, notice))) => {
+            (Place::Notices(vm, *to), Item::Letter(Letter::Notice(notice.clone()), numbered))
+        }
+        (Place::Agent(vm), Output::Agent(agent::Output::ToHost(task))) => (Place::Host(vm), Item::Task(task.clone())),
+        (Place::Agent(vm), Output::Agent(agent::Output::SetAlarm(alarm, length))) => {
+            (Place::Host(vm), Item::Alarm(*alarm, *length))
+        }
+        (_, Output::Manager(manager::Output::ToOperator(_) | manager::Output::Note(_)) | Output::Agent(_)) => {
+            return None;
+        }
+    };
+    Some(effect)
 }
 
 /// Puts something into a part.
@@ -386,18 +384,20 @@ impl World {
     pub fn apply(&mut self, action: Action) -> Event {
         let numbered = self.numbered;
         let around = effects_around(action, self.parts().map(|(place, _)| place));
-        let mut taken = self.change(source(action), |part| take(part, action, numbered));
-        taken.effects.extend(around);
-        let mut outputs = Vec::new();
-        if let Some((place, input)) = taken.input.clone() {
-            let (said, effects) = self.change(place, |part| step(part, place, input, numbered));
-            outputs = said;
-            taken.effects.extend(effects);
-        }
-        for (place, item) in taken.effects {
+        let taken = self.change(source(action), |part| take(part, action, numbered));
+        let input = taken.input;
+        let outputs = match &input {
+            Some((place, input)) => self.change(*place, |part| step(part, input.clone())),
+            None => Vec::new(),
+        };
+        for (place, item) in taken.effects.into_iter().chain(around) {
             self.change(place, |part| put(part, item));
         }
-        Event { action, input: taken.input, outputs }
+        let said = input.iter().flat_map(|(place, _)| outputs.iter().map(|output| (*place, output)));
+        for (place, item) in said.filter_map(|(place, output)| follow(place, output, numbered)) {
+            self.change(place, |part| put(part, item));
+        }
+        Event { action, input, outputs }
     }
 
     pub(crate) fn change<R>(&mut self, place: Place, change: impl FnOnce(&mut Part) -> R) -> R {

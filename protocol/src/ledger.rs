@@ -70,12 +70,7 @@ impl<K: Numbered, V> Ledger<K, V> {
 
     /// Puts a value there; returns the one that was there before.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let number = page_of(key);
-        let page = place(&self.pages, &number).unwrap_or_else(|page| {
-            self.pages.insert(page, (number, Vec::new()));
-            page
-        });
-        let lines = &mut self.pages[page].1;
+        let lines = self.page(key);
         match place(lines, &key) {
             Ok(line) => Some(std::mem::replace(&mut lines[line].1, value)),
             Err(line) => {
@@ -90,10 +85,22 @@ impl<K: Numbered, V> Ledger<K, V> {
     where
         V: Default,
     {
-        if !self.contains_key(&key) {
-            self.insert(key, V::default());
-        }
-        self.get_mut(&key).expect("it was just put there")
+        let lines = self.page(key);
+        let line = place(lines, &key).unwrap_or_else(|line| {
+            lines.insert(line, (key, V::default()));
+            line
+        });
+        &mut lines[line].1
+    }
+
+    /// The page of a number, about to be written on.
+    fn page(&mut self, key: K) -> &mut Vec<(K, V)> {
+        let number = page_of(key);
+        let page = place(&self.pages, &number).unwrap_or_else(|page| {
+            self.pages.insert(page, (number, Vec::new()));
+            page
+        });
+        &mut self.pages[page].1
     }
 
     /// Takes a value out.
@@ -194,6 +201,78 @@ impl<'de, K: Deserialize<'de> + Numbered, V: Deserialize<'de>> Deserialize<'de> 
     }
 }
 
+/// A set of numbers that are given out one after the other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LedgerSet<K>(Ledger<K, ()>);
+
+impl<K: Numbered> LedgerSet<K> {
+    /// Whether a number is in it.
+    pub fn contains(&self, key: &K) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// Puts a number in.
+    pub fn insert(&mut self, key: K) {
+        self.0.insert(key, ());
+    }
+
+    /// Takes a number out.
+    pub fn remove(&mut self, key: &K) {
+        self.0.remove(key);
+    }
+
+    /// Whether no number is in both.
+    pub fn is_disjoint(&self, other: &Self) -> bool {
+        !self.iter().any(|key| other.contains(key))
+    }
+}
+
+impl<K> LedgerSet<K> {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &K> + Clone {
+        self.0.keys()
+    }
+}
+
+impl<K> Default for LedgerSet<K> {
+    fn default() -> Self {
+        Self(Ledger::default())
+    }
+}
+
+impl<K: fmt::Debug> fmt::Debug for LedgerSet<K> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl<K: Numbered> Extend<K> for LedgerSet<K> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        keys.into_iter().for_each(|key| self.insert(key));
+    }
+}
+
+impl<K: Serialize> Serialize for LedgerSet<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // The number of elements is written first, so it must be known.
+        let all: Vec<&K> = self.iter().collect();
+        serializer.collect_seq(all)
+    }
+}
+
+impl<'de, K: Deserialize<'de> + Numbered> Deserialize<'de> for LedgerSet<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut set = Self::default();
+        set.extend(Vec::deserialize(deserializer)?);
+        Ok(set)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,5 +306,17 @@ mod tests {
         let written = bincode::serde::encode_to_vec(&ledger, settings).unwrap();
         assert_eq!(written, bincode::serde::encode_to_vec(&tree, settings).unwrap());
         assert_eq!(bincode::serde::decode_from_slice(&written, settings).unwrap(), (ledger, written.len()));
+    }
+
+    #[test]
+    fn a_set_is_written_as_a_tree_would_be() {
+        let tree: std::collections::BTreeSet<u64> = [1, 2, 1_000].into();
+        let mut set = LedgerSet::default();
+        set.extend([1_000, 1, 2, 3]);
+        set.remove(&3);
+        let settings = bincode::config::standard();
+        let written = bincode::serde::encode_to_vec(&set, settings).unwrap();
+        assert_eq!(written, bincode::serde::encode_to_vec(&tree, settings).unwrap());
+        assert_eq!(bincode::serde::decode_from_slice(&written, settings).unwrap(), (set, written.len()));
     }
 }

@@ -27,7 +27,7 @@ pub mod wire;
 pub use agent::{ComponentState, VmAgent};
 pub use change::{Change, Strategy, StrategyError, Wire, Wish};
 pub use kind::{Export, Import, Kind, Need, Operation, Patience, Values};
-pub use ledger::Ledger;
+pub use ledger::{Ledger, LedgerSet};
 pub use manager::CloudManager;
 pub use message::{
     Condition, Fact, HeldBinding, HostOutcome, HostTask, Instruction, Notice, Order, Report, Ticket, VmState, Work,

@@ -410,8 +410,9 @@ impl<'a> Walker<'a> {
         }
         let mut changed = Part::clone(&self.part(part));
         let place = self.place(slot);
-        let (_, effects) =
-            world::step(&mut changed, place, Input::clone(&self.atlas.inputs.value(input).0), self.numbered);
+        let outputs = world::step(&mut changed, Input::clone(&self.atlas.inputs.value(input).0));
+        let effects = outputs.iter().filter_map(|output| world::follow(place, output, self.numbered));
+        let effects: Vec<_> = effects.collect();
         let stepped = Arc::new(Stepped {
             part: self.atlas.parts.number(changed),
             effects: effects.into_iter().map(|effect| self.effect(effect)).collect(),

@@ -38,7 +38,7 @@ impl Journals {
             | Place::Notices(..) => return None,
         };
         for (step, (input, said)) in self.all.get(&place).into_iter().flatten().enumerate() {
-            let (outputs, _) = world::step(&mut machine, place, input.clone(), world.is_numbered());
+            let outputs = world::step(&mut machine, input.clone());
             if outputs != *said {
                 return breach(format!("{place:?} says something else in step {} of its journal", step + 1));
             }

@@ -10,11 +10,14 @@ use super::{
     book::{Book, Entry, Health},
 };
 use crate::{
-    BindingId, ChangeId, ComponentId, ComponentState, Instruction, Name, Need, Order, OrderNumber, Strategy, Ticket,
-    VmId,
+    BindingId, ChangeId, ComponentId, ComponentState, Instruction, LedgerSet, Name, Need, Order, OrderNumber, Strategy,
+    Ticket, VmId,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    ops::Bound,
+};
 
 /// One checked part of a change, waiting to be posted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -61,15 +64,15 @@ struct Phase {
     /// The last order to each VM that has not been answered.
     unanswered: BTreeMap<Entry, OrderNumber>,
     /// VMs to come or go, components and bindings to go.
-    outstanding: BTreeSet<Entry>,
+    outstanding: LedgerSet<Entry>,
     /// Those of them that are VMs to come.
     coming: BTreeSet<Entry>,
     /// Components to come back from a restart.
-    restarted: BTreeSet<Entry>,
+    restarted: LedgerSet<Entry>,
     /// The components whose state may be touched.
-    watched: BTreeSet<Entry>,
+    watched: LedgerSet<Entry>,
     /// Those of them that are not as predicted.
-    unsettled: BTreeSet<Entry>,
+    unsettled: LedgerSet<Entry>,
     /// The VMs to be called when all that has to go is gone.
     roll: BTreeSet<Entry>,
     /// The components whose needs it sets: their agents are told when the components can bear it.
@@ -150,9 +153,14 @@ impl Turn<'_> {
                     }
                 }
             }
-            let changes: Vec<ChangeId> = self.manager.running.keys().copied().collect();
-            let progress = changes.into_iter().filter(|change| self.advance(*change)).count();
-            if progress == 0 && self.touched.is_empty() {
+            let mut progress = false;
+            let mut next = self.manager.running.keys().next().copied();
+            while let Some(change) = next {
+                progress |= self.advance(change);
+                let later = (Bound::Excluded(change), Bound::Unbounded);
+                next = self.manager.running.range(later).next().map(|(change, _)| *change);
+            }
+            if !progress && self.touched.is_empty() {
                 return;
             }
         }
@@ -497,11 +505,11 @@ impl Posting {
         let phase = Phase {
             kind,
             unanswered: BTreeMap::new(),
-            outstanding: BTreeSet::new(),
+            outstanding: LedgerSet::default(),
             coming: BTreeSet::new(),
-            restarted: BTreeSet::new(),
-            watched: BTreeSet::new(),
-            unsettled: BTreeSet::new(),
+            restarted: LedgerSet::default(),
+            watched: LedgerSet::default(),
+            unsettled: LedgerSet::default(),
             roll: BTreeSet::new(),
             needs: BTreeSet::new(),
         };
@@ -548,7 +556,7 @@ impl Running {
     pub(super) fn state(&self, change: ChangeId, book: &Book) -> ChangeState {
         let mut waiting = Vec::new();
         if let Some(phase) = &self.phase {
-            for entry in &phase.outstanding {
+            for entry in phase.outstanding.iter() {
                 waiting.extend(book.vms.get(entry).map(|vm| Waiting::Vm(vm.name.clone())));
                 waiting.extend(book.components.get(entry).map(|component| Waiting::Component(component.name.clone())));
                 waiting.extend(book.bindings.get(entry).map(|it| Waiting::Binding(book.wire(it).to_string())));
