@@ -288,8 +288,9 @@ fn export(node: &Node, sorts: &mut BTreeMap<Name, Sort>, reading: &mut Reading) 
     if let Content::Map { .. } = values.content {
         for (key, node) in values.entries() {
             let name = reading.name(&key.text, key.span);
-            let sort = reading.one_of(node, "the type of a value", &VALUE_SORTS);
-            named.extend(name.zip(sort).map(|(name, sort)| (name, sort, key.span)));
+            // Where the word is wrong, the value may still be read by others.
+            let sort = reading.one_of(node, "the type of a value", &VALUE_SORTS).unwrap_or(Sort::Any);
+            named.extend(name.map(|name| (name, sort, key.span)));
         }
     } else {
         for node in reading.items(values, "`values`") {
