@@ -302,10 +302,12 @@ mod tests {
     #[test]
     fn a_value_is_known_where_only_parameters_decide_it() {
         let known = |template: &str| {
-            let mut recipe = Recipe::default();
-            recipe.parameters = [("workers".to_owned(), 4.into()), ("tls".into(), true.into())].into();
-            recipe.secrets.insert("word".into(), "hunter2".into());
-            recipe.values.insert(name("it"), HandedOut { template: template.into(), at: At::Prepare });
+            let recipe = Recipe {
+                parameters: [("workers".to_owned(), 4.into()), ("tls".into(), true.into())].into(),
+                secrets: [("word".to_owned(), "hunter2".to_owned())].into(),
+                values: [(name("it"), HandedOut { template: template.into(), at: At::Prepare })].into(),
+                ..Recipe::default()
+            };
             recipe.known(&name("it"))
         };
         assert_eq!(known("80").as_deref(), Some("80"));
