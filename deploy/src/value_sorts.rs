@@ -17,8 +17,7 @@ use vm_agent::{
 
 /// Values of a type that are written out, held against their sorts.
 pub(crate) fn check_literals(recipe: &Recipe, templates: &[TemplateText], reading: &mut Reading) {
-    for (name, template) in values(templates).filter(|(_, it)| it.is_literal()) {
-        let sort = recipe.sorts.values.of(name);
+    for (name, sort, template) in sorted(recipe, templates).filter(|(.., it)| it.is_literal()) {
         if sort.read(&template.text).is_none() {
             let says = format!("`{name}` is {}, not {}", sort.wanted(), in_words(&template.text));
             reading.wrong(template.span, says);
@@ -28,8 +27,7 @@ pub(crate) fn check_literals(recipe: &Recipe, templates: &[TemplateText], readin
 
 /// Values of a group that only its parameters decide, held against their sorts.
 pub(crate) fn check_chosen(group: &Name, recipe: &Recipe, templates: &[TemplateText], findings: &mut Findings) {
-    for (name, template) in values(templates).filter(|(_, it)| !it.is_literal()) {
-        let sort = recipe.sorts.values.of(name);
+    for (name, sort, template) in sorted(recipe, templates).filter(|(.., it)| !it.is_literal()) {
         if let Some(text) = recipe.known(name).filter(|text| sort.read(text).is_none()) {
             let (wanted, found) = (sort.wanted(), in_words(&text));
             let says = format!("`{name}` is {wanted}, not {found} (as it is with the parameters of `{group}`)");
@@ -38,8 +36,14 @@ pub(crate) fn check_chosen(group: &Name, recipe: &Recipe, templates: &[TemplateT
     }
 }
 
-fn values(templates: &[TemplateText]) -> impl Iterator<Item = (&Name, &TemplateText)> {
-    templates.iter().filter_map(|it| Some((it.value.as_ref()?, it)))
+/// The templates of values that are more than texts.
+fn sorted<'a>(
+    recipe: &Recipe,
+    templates: &'a [TemplateText],
+) -> impl Iterator<Item = (&'a Name, Sort, &'a TemplateText)> {
+    let values = templates.iter().filter_map(|it| Some((it.value.as_ref()?, it)));
+    let sorted = values.map(|(name, template)| (name, recipe.sorts.values.of(name), template));
+    sorted.filter(|(_, sort, _)| !sort.is_text())
 }
 
 impl TemplateText {
@@ -60,22 +64,24 @@ impl Application {
         let component_type = self.type_of(group);
         let mut imported = BTreeMap::new();
         for (import_name, import) in &component_type.imports {
+            // If nobody is named, it is bound to the only one there is, or to nobody so far.
+            let wiring = group.wiring.get(import_name).filter(|it| !it.to.is_empty());
             let mut known: BTreeMap<&Name, (Sort, String)> = BTreeMap::new();
             for (provider, export, sorts) in self.providers((name, group), import_name, &import.export, others) {
                 for value in &export.values {
                     let sort = sorts.of(value);
                     let (before, first) = known.entry(value).or_insert_with(|| (sort, provider.clone()));
-                    match before.together(sort) {
-                        Some(both) => *before = both,
-                        None if component_type.reads.contains(&(import_name.clone(), value.clone())) => {
+                    let is_read = component_type.reads.contains(&(import_name.clone(), value.clone()));
+                    match (before.together(sort), wiring) {
+                        (Some(both), _) => *before = both,
+                        (None, Some(wiring)) if is_read => {
                             let says = format!(
                                 "import `{import_name}` of `{name}` may be bound to `{first}`, where `{value}` is of the type `{before}`, and to `{provider}`, where it is `{sort}` (give it one type, or bind to one of them)"
                             );
-                            findings.add(group.wiring.get(import_name).map_or(group.span, |it| it.span), says);
+                            findings.add(wiring.span, says);
                         }
-                        // Nobody reads it; but it may be a secret of one of them.
-                        None if [*before, sort].contains(&Sort::Secret) => *before = Sort::Secret,
-                        None => *before = Sort::Text,
+                        (None, _) if [*before, sort].contains(&Sort::Secret) => *before = Sort::Secret,
+                        (None, _) => *before = Sort::Text,
                     }
                 }
             }
@@ -87,8 +93,8 @@ impl Application {
         imported
     }
 
-    /// Whom an import may be bound to: the groups that its wiring names, or the only other one that has the export; each with
-    /// the export and what its values are.
+    /// Whom an import may be bound to: the groups that its wiring names, or all others that have the export; each with the
+    /// export and what its values are.
     fn providers<'a>(
         &'a self,
         (name, group): (&Name, &ComponentGroup),
@@ -102,8 +108,7 @@ impl Application {
         };
         let named = group.wiring.get(import).map(|it| it.to.as_slice()).unwrap_or_default();
         if named.is_empty() {
-            let all: Vec<_> = self.components.keys().filter(|it| *it != name).filter_map(own).collect();
-            return if all.len() == 1 { all } else { Vec::new() };
+            return self.components.keys().filter(|it| *it != name).filter_map(own).collect();
         }
         let provider = |target: &Target| match &target.application {
             Some(home) if *home != self.name => {

@@ -471,7 +471,7 @@ mod tests {
             (json!({ "version": 1, "operations": { "install": { "run": [] } } }), "command is empty"),
             (json!({ "version": 1, "environment": { "A=B": "x" } }), "A=B"),
             (json!({ "version": 1, "files": [{ "path": "a", "template": "", "mode": "rw" }] }), "no octal mode"),
-            (json!({ "version": 1, "sorts": { "values": { "a": "prot" } } }), "recipe cannot be read"),
+            (json!({ "version": 1, "sorts": { "values": { "a": "prot" } } }), "a value is text, integer"),
             (json!({ "version": 1, "values": { "a b": { "template": "" } } }), "a b"),
         ];
         for (recipe, expected) in wrong {

@@ -141,7 +141,7 @@ impl FromIterator<(Name, Sort)> for Sorted {
 
 /// The sorts as they are written, and as recipes in old journals have them: only the names of secrets.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a value is text, integer, number, boolean, port or secret")]
 enum Written {
     Sorts(BTreeMap<Name, Sort>),
     Secrets(Vec<Name>),
