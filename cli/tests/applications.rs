@@ -194,10 +194,14 @@ async fn an_application_that_others_use_is_replaced_in_safe_order_and_cannot_be_
     let site = Site::open("shared");
     let start = "operations: { start: { process: \"exec sleep 100000\" } }";
     let shared = format!(
-        "holdfast: 1\napplication: shared\ntypes:\n  Store: {{ parameters: {{ size: 1 }}, exports: {{ blobs: [host] }}, {start} }}\nvms: {{ v: {{ cloud: local }} }}\ncomponents: {{ store: {{ type: Store, parameters: {{ size: 1 }} }} }}\n"
+        "holdfast: 1\napplication: shared\ntypes:\n  Store: {{ parameters: {{ size: 1 }}, exports: {{ blobs: {{ values: {{ port: port, fast: boolean }} }} }}, values: {{ port: 7000, fast: true }}, {start} }}\nvms: {{ v: {{ cloud: local }} }}\ncomponents: {{ store: {{ type: Store, parameters: {{ size: 1 }} }} }}\n"
     );
     let own = format!(
-        "holdfast: 1\napplication: own\ntypes:\n  User: {{ imports: {{ store: blobs }}, {start} }}\nvms: {{ v: {{ cloud: local }} }}\ncomponents: {{ user: {{ type: User, bind: {{ store: shared/store }} }} }}\n"
+        "holdfast: 1\napplication: own\ntypes:\n  User: {{ imports: {{ store: blobs }}, {} }}\nvms: {{ v: {{ cloud: local }} }}\ncomponents: {{ user: {{ type: User, bind: {{ store: shared/store }} }} }}\n",
+        start.replace(
+            "exec",
+            "echo asks {{ imports.store[0].port + 1 }}{% if imports.store[0].fast %} at once{% endif %}; exec"
+        )
     );
     let (shared_path, own_path) = (site.place.join("shared.yaml"), site.place.join("own.yaml"));
     std::fs::write(&shared_path, &shared).unwrap();
@@ -208,6 +212,8 @@ async fn an_application_that_others_use_is_replaced_in_safe_order_and_cannot_be_
     apply(&site, &shared_path);
     apply(&site, &own_path);
     all_started(&site, 2).await;
+    // What it uses is of the types that the other application says.
+    log(&site, "own/user[0]", |it| it.contains("asks 7001 at once")).await;
 
     let refused = site.holdfast(&["remove", "shared", "--yes"]);
     let text = String::from_utf8_lossy(&refused.stdout).into_owned();

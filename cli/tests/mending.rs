@@ -19,7 +19,7 @@ secrets:
 types:
   Database:
     parameters: { password: { type: secret }, level: 1 }
-    exports: { sql: { values: [host, port, key], secret: [key] } }
+    exports: { sql: { values: { host: text, port: port, key: secret } } }
     values: { port: "{{ free_port() }}", key: "key-of-{{ parameters.password }}" }
     files: { database.conf: "password {{ parameters.password }}" }
     operations:

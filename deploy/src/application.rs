@@ -171,7 +171,7 @@ impl Application {
             let folder = sources.name(span.file).rsplit_once('/').map_or("", |(folder, _)| folder);
             open(&beside(folder, name))
         };
-        let types = component_type::read_all(document.section("types"), &mut reading, &mut templates);
+        let mut types = component_type::read_all(document.section("types"), &mut reading, &mut templates);
         let secrets = read_secrets(document.section("secrets"), &mut reading);
         let vms = read_vms(document.section("vms"), &mut reading);
         let mut components = BTreeMap::new();
@@ -191,8 +191,8 @@ impl Application {
         let preferences = texts(&document.preferences, "a preference");
         let by_export = template::exported_values(&types);
         // What could not be read of a type would be missed by its templates, too.
-        for (_, component_type) in types.values().filter(|(_, it)| it.sound) {
-            template::check(component_type, &by_export, &sources, &mut reading);
+        for (_, component_type) in types.values_mut().filter(|(_, it)| it.sound) {
+            component_type.reads = template::check(component_type, &by_export, &sources, &mut reading);
         }
         match name {
             Some(name) => {

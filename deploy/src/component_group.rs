@@ -4,7 +4,6 @@ use crate::{
     Inputs,
     application::{BIND_FIELDS, COMPONENT_FIELDS, ComponentGroup, LOAD_FIELDS, Load, Target, VmGroup, WAYS, Wiring},
     component_type::{self, ComponentType},
-    document::Sort,
     expansion::Secret,
     nearest::hint,
     node::{Content, Key, Node},
@@ -14,6 +13,7 @@ use crate::{
 use protocol::Name;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use vm_agent::sort::Sort;
 
 /// Reads a group; nothing if its type is not known.
 pub(crate) fn read_component(
@@ -128,7 +128,8 @@ fn read_parameters(
             continue;
         }
         let value = Reading::value(node);
-        if let Some(wanted) = parameter.sort.complaint(&value) {
+        if !parameter.sort.fits(&value) {
+            let wanted = parameter.sort.wanted();
             reading.wrong(node.span, format!("`{}` is {wanted}, not {}", key.text, node.in_words()));
         }
         // A text may be written without quotes, and is a text then, too.

@@ -1,17 +1,20 @@
 //! A type: what components of one sort need, offer and do. It says nothing of how many there are, where, or how wired.
 
 use crate::{
-    document::{SORTS, Sort},
     nearest::hint,
     node::{Content, Key, Node},
     operations::{self, TemplateText},
     reading::Reading,
     source::Span,
+    value_sorts,
 };
 use protocol::{Export, Name, Operation, Patience};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use vm_agent::recipe::Recipe;
+use vm_agent::{
+    recipe::Recipe,
+    sort::{SORTS, Sort},
+};
 
 /// The fields of a type.
 pub(crate) const TYPE_FIELDS: &[&str] = &[
@@ -31,7 +34,9 @@ pub(crate) const TYPE_FIELDS: &[&str] = &[
 ];
 pub(crate) const PARAMETER_FIELDS: &[&str] = &["type", "default", "description"];
 pub(crate) const IMPORT_FIELDS: &[&str] = &["export", "strong", "weak", "value"];
-pub(crate) const EXPORT_FIELDS: &[&str] = &["values", "capacity", "secret"];
+pub(crate) const EXPORT_FIELDS: &[&str] = &["values", "capacity"];
+/// What a value can be that travels with an export, with the words for it: it is written as a text, and never a list or map.
+pub(crate) const VALUE_SORTS: [(&str, Sort); 6] = [SORTS[0], SORTS[1], SORTS[2], SORTS[3], SORTS[4], SORTS[5]];
 pub(crate) const PATIENCE_FIELDS: &[&str] = &["retries", "pause", "factor"];
 /// How many types may extend each other in a row.
 const EXTENDS_MAX: usize = 100;
@@ -42,16 +47,16 @@ pub(crate) struct ComponentType {
     pub(crate) parameters: BTreeMap<String, Parameter>,
     pub(crate) imports: BTreeMap<Name, TypeImport>,
     pub(crate) exports: BTreeMap<Name, Export>,
-    /// The values of each export that nobody is shown.
-    pub(crate) secret_values: BTreeMap<Name, BTreeSet<Name>>,
     pub(crate) resources: BTreeMap<String, u64>,
     /// Types of which no component may be on the same VM.
     pub(crate) conflicts: Vec<(String, Span)>,
     pub(crate) patience: BTreeMap<Operation, Patience>,
     /// How long operations usually take, for predictions.
     pub(crate) takes_ms: BTreeMap<Operation, u64>,
-    /// Without parameters: those are a component's.
+    /// Without parameters, and without the sorts of what it imports: those are a component's.
     pub(crate) recipe: Recipe,
+    /// What its templates read: the import, and the value that comes with it.
+    pub(crate) reads: BTreeSet<(Name, Name)>,
     pub(crate) templates: Vec<TemplateText>,
     /// A port that the readiness check names as a plain number.
     pub(crate) port: Option<u64>,
@@ -155,15 +160,11 @@ fn read(
         let name = reading.name(&key.text, key.span);
         imports.extend(name.zip(import(key, node, reading)));
     }
-    let (mut exports, mut secret_values) = (BTreeMap::new(), BTreeMap::new());
+    let mut exports = BTreeMap::new();
+    let mut sorts: BTreeMap<Name, Sort> = BTreeMap::new();
     for (key, node) in entries(reading, fields.get("exports"), "`exports`") {
         let name = reading.name(&key.text, key.span);
-        if let Some((name, (export, secret))) = name.zip(export(node, reading)) {
-            if !secret.is_empty() {
-                secret_values.insert(name.clone(), secret);
-            }
-            exports.insert(name, export);
-        }
+        exports.extend(name.zip(export(node, &mut sorts, reading)));
     }
     let mut resources = BTreeMap::new();
     for (key, node) in entries(reading, fields.get("resources"), "`resources`") {
@@ -173,7 +174,9 @@ fn read(
     let conflicts = fields.get("conflicts").map(|node| reading.items(node, "`conflicts`")).unwrap_or_default();
     let conflicts =
         conflicts.iter().filter_map(|node| Some((reading.text(node, "a type")?.to_owned(), node.span))).collect();
-    let (recipe, templates, port) = operations::read(&fields, &exports, reading, open);
+    let (mut recipe, templates, port) = operations::read(&fields, &exports, reading, open);
+    recipe.sorts.values = sorts.into_iter().collect();
+    value_sorts::check_literals(&recipe, &templates, reading);
     let mut takes_ms = BTreeMap::new();
     for (key, node) in entries(reading, fields.get("takes"), "`takes`") {
         let operation = operation(key, reading);
@@ -189,12 +192,12 @@ fn read(
         parameters,
         imports,
         exports,
-        secret_values,
         resources,
         conflicts,
         patience,
         takes_ms,
         recipe,
+        reads: BTreeSet::new(),
         templates,
         port,
         sound,
@@ -225,12 +228,10 @@ fn parameter(name: &str, node: &Node, reading: &mut Reading) -> Option<Parameter
         None => Sort::Text,
     };
     let default = fields.get("default");
-    if let Some(node) = default
-        && let Some(wanted) = sort.complaint(&Reading::value(node))
-    {
+    if let Some(node) = default.filter(|node| !sort.fits(&Reading::value(node))) {
         let says = match sort {
             Sort::Secret => format!("`{name}` is a secret, and secrets have no default (they are never in a file)"),
-            _ => format!("`{name}` is {wanted}, not {}", node.in_words()),
+            _ => format!("`{name}` is {}, not {}", sort.wanted(), node.in_words()),
         };
         reading.wrong(node.span, says);
     }
@@ -265,30 +266,47 @@ fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
     Some(TypeImport { export: export?, sort: *sort, number, span: key.span })
 }
 
-/// An export, and those of its values that nobody is shown.
-fn export(node: &Node, reading: &mut Reading) -> Option<(Export, BTreeSet<Name>)> {
+/// An export; what its values are is added to what is known of the type's values.
+fn export(node: &Node, sorts: &mut BTreeMap<Name, Sort>, reading: &mut Reading) -> Option<Export> {
     let mut export = Export::default();
-    let mut secret = BTreeSet::new();
     // The names of the values alone will do.
-    let (values, concealed) = if let Content::Map { .. } = node.content {
-        let fields = reading.fields(node, "an export", EXPORT_FIELDS);
-        export.capacity = fields.get("capacity").and_then(|node| reading.count(node, "a capacity"));
-        (fields.get("values"), fields.get("secret"))
-    } else {
-        (Some(node), None)
-    };
-    for node in values.map(|node| reading.items(node, "`values`")).unwrap_or_default() {
-        export.values.push(reading.named(node, "the name of a value")?);
-    }
-    for node in concealed.map(|node| reading.items(node, "`secret`")).unwrap_or_default() {
-        let name = reading.named(node, "the name of a value")?;
-        if !export.values.contains(&name) {
-            let right = hint(name.as_str(), export.values.iter().map(Name::as_str));
-            reading.wrong(node.span, format!("`{name}` is none of the values{right}"));
+    let values = if let Content::Map { .. } = node.content {
+        // The word is known only so that whoever uses it is told more than that it is not.
+        let known: Vec<&str> = EXPORT_FIELDS.iter().copied().chain(node.get("secret").map(|_| "secret")).collect();
+        let fields = reading.fields(node, "an export", &known);
+        if let Some((key, _)) = fields.entry("secret") {
+            reading
+                .wrong(key.span, "a value that nobody is shown is of the type `secret` (`values: { NAME: secret }`)");
         }
-        secret.insert(name);
+        export.capacity = fields.get("capacity").and_then(|node| reading.count(node, "a capacity"));
+        fields.get("values")
+    } else {
+        Some(node)
+    };
+    let Some(values) = values else { return Some(export) };
+    let mut named: Vec<(Name, Sort, Span)> = Vec::new();
+    if let Content::Map { .. } = values.content {
+        for (key, node) in values.entries() {
+            let name = reading.name(&key.text, key.span);
+            // Where the word is wrong, the value may still be read by others.
+            let sort = reading.one_of(node, "the type of a value", &VALUE_SORTS).unwrap_or(Sort::Any);
+            named.extend(name.map(|name| (name, sort, key.span)));
+        }
+    } else {
+        for node in reading.items(values, "`values`") {
+            named.push((reading.named(node, "the name of a value")?, Sort::Text, node.span));
+        }
     }
-    Some((export, secret))
+    for (name, sort, span) in named {
+        let before = *sorts.entry(name.clone()).or_insert(sort);
+        if before != sort {
+            let says =
+                format!("`{name}` is of the type `{sort}` here and `{before}` in another export (a value has one)");
+            reading.wrong(span, says);
+        }
+        export.values.push(name);
+    }
+    Some(export)
 }
 
 fn operation(key: &Key, reading: &mut Reading) -> Option<Operation> {

@@ -3,8 +3,8 @@
 use crate::expansion::{Component, Definition, Expansion, Key, Reference};
 use protocol::Name;
 use serde::Serialize;
-use std::collections::BTreeMap;
-use vm_agent::recipe::Recipe;
+use std::collections::{BTreeMap, BTreeSet};
+use vm_agent::{recipe::Recipe, sort::Sorted};
 
 /// What differs between an application as it was and as it is to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -250,6 +250,12 @@ fn recipe(found: &mut Vec<String>, one: &Recipe, other: &Recipe) {
     let (only_one, only_other) = (&one.parameters, &other.parameters);
     entries(found, "parameter", only_one, only_other, |_, _| true);
     entries(found, "value", &one.values, &other.values, |one, other| one == other);
+    sorts(found, "value ", &one.sorts.values, &other.sorts.values);
+    let imports: BTreeSet<&Name> = one.sorts.imports.keys().chain(other.sorts.imports.keys()).collect();
+    for import in imports {
+        let of = |it: &Recipe| it.sorts.imports.get(import).cloned().unwrap_or_default();
+        sorts(found, &format!("{import}."), &of(one), &of(other));
+    }
     entries(found, "environment", &one.environment, &other.environment, |one, other| one == other);
     let files = |it: &Recipe| it.files.iter().map(|file| (file.path.clone(), file.clone())).collect::<BTreeMap<_, _>>();
     entries(found, "file", &files(one), &files(other), |one, other| one == other);
@@ -258,6 +264,14 @@ fn recipe(found: &mut Vec<String>, one: &Recipe, other: &Recipe) {
         value.as_object().map(|it| it.clone().into_iter().collect()).unwrap_or_default()
     };
     entries(found, "operation", &operations(one), &operations(other), |one, other| one == other);
+}
+
+/// Values that are not what they were.
+fn sorts(found: &mut Vec<String>, whose: &str, one: &Sorted, other: &Sorted) {
+    let names: BTreeSet<&Name> = one.iter().chain(other.iter()).map(|(name, _)| name).collect();
+    for name in names.into_iter().filter(|name| one.of(name) != other.of(name)) {
+        found.push(format!("type of {whose}{name}: {} → {}", one.of(name), other.of(name)));
+    }
 }
 
 fn entries<K: Ord + std::fmt::Display, V>(

@@ -12,6 +12,7 @@ use crate::{
     yaml,
 };
 use std::collections::BTreeMap;
+use vm_agent::sort::SORTS;
 
 /// The version of the language.
 pub(crate) const VERSION: u64 = 1;
@@ -48,57 +49,6 @@ pub(crate) struct Document {
     /// What is to be as small as possible, what matters most first.
     pub(crate) preferences: Vec<Node>,
     overrides: Vec<Node>,
-}
-
-/// What a variable can hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sort {
-    Text,
-    Integer,
-    Number,
-    Boolean,
-    /// A port that the component listens at on its VM.
-    Port,
-    /// A text that nobody is shown.
-    Secret,
-    /// A list or map.
-    Any,
-}
-
-/// All sorts, with the words for them.
-pub(crate) const SORTS: [(&str, Sort); 7] = [
-    ("text", Sort::Text),
-    ("integer", Sort::Integer),
-    ("number", Sort::Number),
-    ("boolean", Sort::Boolean),
-    ("port", Sort::Port),
-    ("secret", Sort::Secret),
-    ("any", Sort::Any),
-];
-
-impl Sort {
-    /// Why a value is not of this sort, if it is not.
-    pub(crate) fn complaint(self, value: &serde_json::Value) -> Option<String> {
-        let fits = match self {
-            Self::Text => value.is_string() || value.is_number() || value.is_boolean(),
-            Self::Integer => value.is_i64(),
-            Self::Number => value.is_number(),
-            Self::Boolean => value.is_boolean(),
-            Self::Port => value.as_u64().is_some_and(|port| (1..=65_535).contains(&port)),
-            Self::Secret => false,
-            Self::Any => true,
-        };
-        let wanted = match self {
-            Self::Text => "a text",
-            Self::Integer => "a whole number",
-            Self::Number => "a number",
-            Self::Boolean => "`true` or `false`",
-            Self::Port => "a port from 1 to 65535",
-            Self::Secret => "a secret, written { secret: NAME }",
-            Self::Any => "anything",
-        };
-        (!fits).then(|| wanted.into())
-    }
 }
 
 impl Document {
@@ -260,9 +210,9 @@ impl Document {
             };
             let value = given.remove(&key.text).or(default);
             if let (Some(sort), Some(value)) = (sort, &value)
-                && let Some(wanted) = sort.complaint(&Reading::value(value))
+                && !sort.fits(&Reading::value(value))
             {
-                reading.wrong(value.span, format!("`{}` is {wanted}, not {}", key.text, value.in_words()));
+                reading.wrong(value.span, format!("`{}` is {}, not {}", key.text, sort.wanted(), value.in_words()));
             }
             if value.is_none() {
                 let says = format!("`{0}` has no value (give it a default, or say --set {0}=…)", key.text);

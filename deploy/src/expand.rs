@@ -9,15 +9,15 @@ use crate::{
     application::ComponentGroup,
     component_type::{ComponentType, NeedSort},
     cycle,
-    document::Sort,
     expansion::{Component, Definition, Expansion, Import, Key, Vm},
     optimum, placement,
     problem::Findings,
-    wiring,
+    value_sorts, wiring,
 };
 use planner::Progress;
 use protocol::{Name, Need, bounds::RECIPE_BYTES_MAX};
 use std::collections::{BTreeMap, BTreeSet};
+use vm_agent::sort::Sort;
 
 /// What there is besides the application itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,7 +81,7 @@ impl Application {
             expansion.vms.extend((0..group.count).map(|index| (Key::new(name, index), vm.clone())));
         }
         for (name, group) in &self.components {
-            let definition = self.definition(group, surroundings.others);
+            let definition = self.definition((name, group), surroundings.others, &mut findings);
             let length = definition.recipe.encode().len();
             if length > RECIPE_BYTES_MAX {
                 let says = format!(
@@ -110,7 +110,12 @@ impl Application {
         self.findings.count() > 0
     }
 
-    fn definition(&self, group: &ComponentGroup, others: &[Expansion]) -> Definition {
+    fn definition(
+        &self,
+        (name, group): (&Name, &ComponentGroup),
+        others: &[Expansion],
+        findings: &mut Findings,
+    ) -> Definition {
         let component_type = self.type_of(group);
         let imports = component_type.imports.iter().map(|(name, import)| {
             let number = import.number.unwrap_or(1);
@@ -123,18 +128,8 @@ impl Application {
         });
         let mut recipe = component_type.recipe.clone();
         recipe.parameters = group.parameters.clone();
-        recipe.conceals.values = component_type.secret_values.values().flatten().cloned().collect();
-        for (name, import) in &component_type.imports {
-            let own = self.types.values().filter_map(|(_, it)| it.secret_values.get(&import.export)).flatten();
-            let theirs = others.iter().flat_map(|it| it.definitions.values()).flat_map(|it| {
-                let export = it.exports.get(&import.export).into_iter().flat_map(|it| &it.values);
-                export.filter(|name| it.recipe.conceals.values.contains(*name))
-            });
-            let concealed: BTreeSet<Name> = own.chain(theirs).cloned().collect();
-            if !concealed.is_empty() {
-                recipe.conceals.imports.insert(name.clone(), concealed);
-            }
-        }
+        recipe.sorts.imports = self.imported_sorts((name, group), others, findings);
+        value_sorts::check_chosen(name, &recipe, &component_type.templates, findings);
         Definition {
             type_name: group.type_name.clone(),
             imports: imports.collect(),

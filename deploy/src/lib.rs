@@ -40,6 +40,7 @@ mod rolling;
 mod schema;
 mod source;
 mod template;
+mod value_sorts;
 mod wiring;
 mod yaml;
 

@@ -50,6 +50,11 @@ pub(crate) struct Comment {
     pub(crate) span: Span,
 }
 
+/// A text that is wrong, in words: as it is, unless it is long.
+pub(crate) fn in_words(text: &str) -> String {
+    if text.chars().count() > 40 { "a long text".into() } else { format!("`{}`", text.escape_debug()) }
+}
+
 impl Node {
     /// The entry of a map.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
@@ -70,8 +75,7 @@ impl Node {
     pub(crate) fn in_words(&self) -> String {
         match &self.content {
             _ if self.is_nothing() => "nothing".into(),
-            Content::Scalar { text, .. } if text.chars().count() > 40 => "a long text".into(),
-            Content::Scalar { text, .. } => format!("`{}`", text.escape_debug()),
+            Content::Scalar { text, .. } => in_words(text),
             Content::List { .. } => "a list".into(),
             Content::Map { .. } => "a map".into(),
         }

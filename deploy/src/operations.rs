@@ -41,6 +41,8 @@ pub(crate) struct TemplateText {
     pub(crate) text: String,
     pub(crate) span: Span,
     pub(crate) stage: Stage,
+    /// The value that it is the text of, if it is one.
+    pub(crate) value: Option<Name>,
 }
 
 /// When a template is rendered.
@@ -67,7 +69,11 @@ pub(crate) fn read(
     let mut recipe = Recipe::default();
     for (key, node) in entries(builder.reading, fields.get("values"), "`values`") {
         let name = builder.reading.name(&key.text, key.span);
-        recipe.values.extend(name.zip(builder.value(node)));
+        let value = builder.value(node);
+        if let (Some(_), Some(template)) = (&value, builder.templates.last_mut()) {
+            template.value.clone_from(&name);
+        }
+        recipe.values.extend(name.zip(value));
     }
     for (key, node) in entries(builder.reading, fields.get("environment"), "`environment`") {
         let is_variable = !key.text.is_empty() && key.text.chars().all(|it| it.is_ascii_alphanumeric() || it == '_');
@@ -120,7 +126,7 @@ impl Builder<'_> {
             Content::Scalar { text, .. } => text.clone(),
             _ => self.reading.text(node, what)?.to_owned(),
         };
-        self.templates.push(TemplateText { text: text.clone(), span: node.span, stage });
+        self.templates.push(TemplateText { text: text.clone(), span: node.span, stage, value: None });
         Some(text)
     }
 
@@ -165,7 +171,8 @@ impl Builder<'_> {
                 let name = self.reading.text(from, "a file's name")?;
                 match open(from.span, name) {
                     Ok(text) => {
-                        self.templates.push(TemplateText { text: text.clone(), span: from.span, stage: Stage::Run });
+                        let (span, stage) = (from.span, Stage::Run);
+                        self.templates.push(TemplateText { text: text.clone(), span, stage, value: None });
                         Some(text)
                     }
                     Err(why) => {

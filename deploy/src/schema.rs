@@ -3,8 +3,8 @@
 
 use crate::{
     application::{BIND_FIELDS, COMPONENT_FIELDS, LOAD_FIELDS, SECRET_FIELDS, VM_FIELDS, WAYS},
-    component_type::{EXPORT_FIELDS, IMPORT_FIELDS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS},
-    document::{FILE_FIELDS, OVERRIDE_FIELDS, SORTS, VARIABLE_FIELDS, VERSION},
+    component_type::{EXPORT_FIELDS, IMPORT_FIELDS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS, VALUE_SORTS},
+    document::{FILE_FIELDS, OVERRIDE_FIELDS, VARIABLE_FIELDS, VERSION},
     operations::{
         CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, SIGNALS, START_FIELDS,
         STOP_FIELDS, VALUE_FIELDS,
@@ -12,6 +12,7 @@ use crate::{
 };
 use protocol::Operation;
 use serde_json::{Map, Value, json};
+use vm_agent::sort::SORTS;
 
 /// What a field holds, and what it is for.
 type Field = (&'static str, Value, &'static str);
@@ -40,6 +41,7 @@ pub fn schema() -> Value {
         ),
         ("override", part("override"), "What is laid over the sections of all files, entry by entry"),
     ]);
+    let value_sorts = map(json!({ "enum": VALUE_SORTS.map(|(word, _)| word) }));
     let mut whole = object(FILE_FIELDS, &file);
     whole["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     whole["title"] = json!("A Holdfast application file");
@@ -67,9 +69,8 @@ pub fn schema() -> Value {
             ("value", part("need"), "The announced values of that many providers, started or not"),
         ])] },
         "export": { "anyOf": [json!({ "type": "null" }), one_or_many(part("name")), object(EXPORT_FIELDS, &[
-            ("values", one_or_many(part("name")), "The values that travel with it"),
+            ("values", any_of(vec![one_or_many(part("name")), value_sorts]), "The values that travel with it: texts, or what each is"),
             ("capacity", json!({ "type": "integer", "minimum": 0 }), "At most that many clients"),
-            ("secret", one_or_many(part("name")), "Those of the values that nobody is shown"),
         ])] },
         "line": one_or_many(plain()),
         "command": { "anyOf": [part("line"), object(COMMAND_FIELDS, &[

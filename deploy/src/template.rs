@@ -1,4 +1,5 @@
-//! What templates read, checked before anything runs: each name must be there when the template is rendered.
+//! What templates read, checked before anything runs: each name must be there when the template is rendered, and a text is
+//! not calculated with.
 //!
 //! The template is parsed as the agent will parse it, and its expressions are followed: through `imports.db[0]`, loops,
 //! `with` and `set`. Where it cannot be known what an expression is, nothing is said.
@@ -10,12 +11,17 @@ use crate::{
     reading::Reading,
     source::{Sources, Span},
 };
-use minijinja::machinery::{WhitespaceConfig, ast, parse};
+use minijinja::{
+    machinery::{WhitespaceConfig, ast, parse},
+    value::ValueKind,
+};
 use protocol::Name;
 use std::collections::{BTreeMap, BTreeSet};
+use vm_agent::sort::Sort;
 
-/// The values that travel with each export, over all types that have one of that name.
-pub(crate) type ExportedValues = BTreeMap<Name, BTreeSet<Name>>;
+/// The values that travel with each export, over all types that have one of that name; each with its sort where all say the
+/// same.
+pub(crate) type ExportedValues = BTreeMap<Name, BTreeMap<Name, Option<Sort>>>;
 
 /// Functions that templates can call.
 const FUNCTIONS: [&str; 4] = ["range", "dict", "debug", "namespace"];
@@ -32,32 +38,55 @@ enum Meaning {
     Import(Name),
     /// What came with one binding of an import.
     Binding(Name),
+    Text,
+    Number,
+    Boolean,
+}
+
+impl From<Sort> for Meaning {
+    fn from(sort: Sort) -> Self {
+        match sort {
+            Sort::Text | Sort::Secret => Self::Text,
+            Sort::Integer | Sort::Number | Sort::Port => Self::Number,
+            Sort::Boolean => Self::Boolean,
+            Sort::Any => Self::Anything,
+        }
+    }
 }
 
 /// The values of each export.
 pub(crate) fn exported_values(types: &BTreeMap<String, (Span, ComponentType)>) -> ExportedValues {
     let mut values = ExportedValues::new();
-    for (name, export) in types.values().flat_map(|(_, it)| &it.exports) {
-        values.entry(name.clone()).or_default().extend(export.values.iter().cloned());
+    for (_, component_type) in types.values() {
+        for (name, export) in &component_type.exports {
+            let known = values.entry(name.clone()).or_default();
+            for value in &export.values {
+                let sort = Some(component_type.recipe.sorts.values.of(value));
+                let before = *known.entry(value.clone()).or_insert(sort);
+                known.insert(value.clone(), sort.filter(|_| before == sort));
+            }
+        }
     }
     values
 }
 
-/// Checks every template of a type.
+/// Checks every template of a type. Returns what they read of imports: the import, and the value.
 pub(crate) fn check(
     component_type: &ComponentType,
     exported: &ExportedValues,
     sources: &Sources,
     reading: &mut Reading,
-) {
+) -> BTreeSet<(Name, Name)> {
+    let mut reads = BTreeSet::new();
     let mut own: BTreeSet<String> = component_type.recipe.values.keys().map(Name::to_string).collect();
     own.extend(component_type.exports.values().flat_map(|it| &it.values).map(Name::to_string));
     for template in &component_type.templates {
         let parsed = parse(&template.text, "template", Default::default(), WhitespaceConfig::default());
         match parsed {
             Ok(parsed) => {
-                let mut walk =
-                    Walk { component_type, exported, own: &own, template, sources, reading, scopes: Vec::new() };
+                let scopes = Vec::new();
+                let reads = &mut reads;
+                let mut walk = Walk { component_type, exported, own: &own, template, sources, reading, scopes, reads };
                 walk.statement(&parsed);
             }
             Err(error) => {
@@ -66,6 +95,7 @@ pub(crate) fn check(
             }
         }
     }
+    reads
 }
 
 struct Walk<'a> {
@@ -77,6 +107,8 @@ struct Walk<'a> {
     reading: &'a mut Reading,
     /// Names that the template itself makes, the innermost last.
     scopes: Vec<BTreeMap<String, Meaning>>,
+    /// What is read of imports.
+    reads: &'a mut BTreeSet<(Name, Name)>,
 }
 
 impl Walk<'_> {
@@ -209,16 +241,55 @@ impl Walk<'_> {
                 it.args.iter().for_each(|it| self.argument(it));
                 Meaning::Anything
             }
+            ast::Expr::UnaryOp(it) if matches!(it.op, ast::UnaryOpKind::Neg) => {
+                let meaning = self.meaning(&it.expr);
+                self.calculate(&[(&it.expr, meaning)])
+            }
             ast::Expr::UnaryOp(it) => self.several([&it.expr]),
-            ast::Expr::BinOp(it) => self.several([&it.left, &it.right]),
+            ast::Expr::BinOp(it) => {
+                let sides = [&it.left, &it.right].map(|side| (side, self.meaning(side)));
+                let has_number = sides.iter().any(|(_, meaning)| *meaning == Meaning::Number);
+                match it.op {
+                    // Two texts are put together by it.
+                    ast::BinOpKind::Add if !has_number => Meaning::Anything,
+                    ast::BinOpKind::Add
+                    | ast::BinOpKind::Sub
+                    | ast::BinOpKind::Div
+                    | ast::BinOpKind::FloorDiv
+                    | ast::BinOpKind::Rem
+                    | ast::BinOpKind::Pow => self.calculate(&sides),
+                    _ => Meaning::Anything,
+                }
+            }
             ast::Expr::Compare(it) => {
                 self.meaning(&it.expr);
                 self.several(it.ops.iter().map(|it| &it.expr))
             }
             ast::Expr::List(it) => self.several(&it.items),
             ast::Expr::Map(it) => self.several(it.keys.iter().chain(&it.values)),
-            ast::Expr::Const(_) => Meaning::Anything,
+            ast::Expr::Const(it) => match it.value.kind() {
+                ValueKind::Number => Meaning::Number,
+                ValueKind::String => Meaning::Text,
+                ValueKind::Bool => Meaning::Boolean,
+                _ => Meaning::Anything,
+            },
         }
+    }
+
+    /// What comes of a calculation; a text has no part in one.
+    fn calculate(&mut self, sides: &[(&ast::Expr<'_>, Meaning)]) -> Meaning {
+        for (side, _) in sides.iter().filter(|(_, meaning)| *meaning == Meaning::Text) {
+            let name = match side {
+                ast::Expr::Var(it) => it.id,
+                ast::Expr::GetAttr(it) => it.name,
+                _ => continue,
+            };
+            let says = format!(
+                "the template calculates with `{name}`, which is a text (where it comes from, give it a type such as `integer`; or write `{name} | int`)"
+            );
+            self.wrong(name, says);
+        }
+        Meaning::Number
     }
 
     fn several<'e, 's: 'e>(&mut self, expressions: impl IntoIterator<Item = &'e ast::Expr<'s>>) -> Meaning {
@@ -234,8 +305,8 @@ impl Walk<'_> {
             "imports" => Meaning::Imports,
             "parameters" => Meaning::Parameters,
             "values" => Meaning::Values,
-            "name" | "host" | "directory" => Meaning::Anything,
-            _ if self.own.contains(name) => Meaning::Anything,
+            "name" | "host" | "directory" => Meaning::Text,
+            _ if self.own.contains(name) => self.own_value(name),
             // A command may write a value that no export hands on.
             _ if self.writes_values() => Meaning::Anything,
             _ => {
@@ -251,6 +322,11 @@ impl Walk<'_> {
                 Meaning::Anything
             }
         }
+    }
+
+    fn own_value(&self, name: &str) -> Meaning {
+        let sorts = &self.component_type.recipe.sorts.values;
+        Name::new(name).map_or(Meaning::Anything, |name| sorts.of(&name).into())
     }
 
     fn writes_values(&self) -> bool {
@@ -275,21 +351,23 @@ impl Walk<'_> {
 
     fn part(&mut self, whole: &Meaning, name: &str) -> Meaning {
         match whole {
-            Meaning::Anything => {}
+            Meaning::Anything | Meaning::Text | Meaning::Number | Meaning::Boolean => {}
             Meaning::Parameters => {
-                let known: Vec<&str> = self.component_type.parameters.keys().map(String::as_str).collect();
-                if !known.contains(&name) {
-                    self.wrong(
-                        name,
-                        format!(
-                            "the template reads `parameters.{name}`, and there is no such parameter{}",
-                            hint(name, known)
-                        ),
-                    );
-                }
+                let Some(parameter) = self.component_type.parameters.get(name) else {
+                    let right = hint(name, self.component_type.parameters.keys().map(String::as_str));
+                    let says = format!("the template reads `parameters.{name}`, and there is no such parameter{right}");
+                    self.wrong(name, says);
+                    return Meaning::Anything;
+                };
+                // A default that is written without quotes stays what it is.
+                let plain = parameter.default.as_ref().is_some_and(|it| !it.is_string());
+                return if plain && parameter.sort == Sort::Text { Meaning::Anything } else { parameter.sort.into() };
             }
             Meaning::Values => {
-                if !self.own.contains(name) && !self.writes_values() {
+                if self.own.contains(name) {
+                    return self.own_value(name);
+                }
+                if !self.writes_values() {
                     let right = hint(name, self.own.iter().map(String::as_str));
                     self.wrong(name, format!("the template reads `values.{name}`, and there is no such value{right}"));
                 }
@@ -323,14 +401,19 @@ impl Walk<'_> {
                 let Some(export) = self.component_type.imports.get(import).map(|it| it.export.clone()) else {
                     return Meaning::Anything;
                 };
+                let value = Name::new(name).ok();
+                self.reads.extend(value.clone().map(|value| (import.clone(), value)));
                 // Whoever exports it may be in another application.
                 let Some(values) = self.exported.get(&export) else { return Meaning::Anything };
-                if !values.iter().any(|it| it.as_str() == name) {
-                    let right = hint(name, values.iter().map(Name::as_str));
-                    let says = format!(
-                        "the template reads `{name}` of import `{import}`, but export `{export}` has no such value{right}"
-                    );
-                    self.wrong(name, says);
+                match value.and_then(|value| values.get(&value)) {
+                    Some(sort) => return sort.map_or(Meaning::Anything, Meaning::from),
+                    None => {
+                        let right = hint(name, values.keys().map(Name::as_str));
+                        let says = format!(
+                            "the template reads `{name}` of import `{import}`, but export `{export}` has no such value{right}"
+                        );
+                        self.wrong(name, says);
+                    }
                 }
             }
         }

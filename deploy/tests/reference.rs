@@ -58,6 +58,11 @@ fn every_example_fits_the_schema_and_a_wrong_one_does_not() {
         assert!(fits(&schema, &schema, &wrong).is_err());
         wrong["types"]["Wrong"] = serde_json::json!({ "operations": { "start": { "unit": "x" } } });
         assert!(fits(&schema, &schema, &wrong).is_err());
+        for export in [r#"{ "values": { "port": "prot" } }"#, r#"{ "values": ["key"], "secret": ["key"] }"#] {
+            let export: Value = serde_json::from_str(export).unwrap();
+            wrong["types"]["Wrong"] = serde_json::json!({ "exports": { "sql": export } });
+            assert!(fits(&schema, &schema, &wrong).is_err());
+        }
     }
 }
 

@@ -144,6 +144,17 @@ fn a_changed_component_is_replaced_with_its_bindings() {
 }
 
 #[test]
+fn a_value_of_another_type_replaces_whoever_has_to_do_with_it() {
+    let before = expand(SHOP);
+    let after = expand_after(&SHOP.replace("values: [host, port]", "values: { host: text, port: port }"), &before);
+    let difference = difference(&before, &after);
+    let how = |key: &str| difference.components[&key.parse().unwrap()].clone();
+    assert_eq!(how("database[0]"), How::Replaced(vec!["type of value port: text → port".into()]));
+    assert_eq!(how("app[2]"), How::Replaced(vec!["type of db.port: text → port".into()]));
+    assert_eq!(difference.components.len(), 5);
+}
+
+#[test]
 fn a_number_of_providers_is_told_to_those_that_run() {
     let before = expand(SHOP);
     let after = expand_after(
@@ -176,7 +187,7 @@ fn the_same_again_is_no_difference_and_an_empty_one_takes_all_away() {
 
 #[test]
 fn another_application_can_be_used_and_its_replacement_takes_our_bindings_along() {
-    let shared = "holdfast: 1\napplication: shared\ntypes:\n  Store:\n    exports: { blobs: { values: [host], capacity: 2 } }\n    parameters: { size: 1 }\nvms: { v: {} }\ncomponents:\n  store: { type: Store, parameters: { size: 1 } }\n";
+    let shared = "holdfast: 1\napplication: shared\ntypes:\n  Store:\n    exports: { blobs: { values: { size: integer }, capacity: 2 } }\n    values: { size: 1 }\n    parameters: { size: 1 }\nvms: { v: {} }\ncomponents:\n  store: { type: Store, parameters: { size: 1 } }\n";
     let own = "holdfast: 1\napplication: own\ntypes:\n  User: { imports: { store: { export: blobs } } }\nvms: { v: {} }\ncomponents:\n  user: { type: User, count: 2, bind: { store: shared/store } }\n";
     let shared_one = expand(shared);
     let application = read(own, &Inputs::default()).unwrap();
@@ -184,6 +195,8 @@ fn another_application_can_be_used_and_its_replacement_takes_our_bindings_along(
     let surroundings = Surroundings { before: None, others: &others };
     let own_one = application.expand(&surroundings).unwrap();
     assert_eq!(bindings(&own_one), ["user[0].store → shared/store[0].blobs", "user[1].store → shared/store[0].blobs"]);
+    let user = serde_json::to_value(&own_one.definitions[&protocol::Name::new("user").unwrap()].recipe).unwrap();
+    assert_eq!(user["sorts"]["imports"]["store"]["size"], "integer");
     let shared_two = expand_after(&shared.replace("{ size: 1 } }", "{ size: 2 } }"), &shared_one);
     let difference = difference(&shared_one, &shared_two);
     let planned = difference.planned(&shared_one, &shared_two, &[own_one], Strategy::DownThenUp, &BTreeMap::new());

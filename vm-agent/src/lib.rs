@@ -5,6 +5,7 @@
 //! - [`program`]: the agent from its beginning to its end;
 //! - [`machine`]: the protocol's machine as the engine drives it;
 //! - [`recipe`]: how the operations of a kind of component are carried out, as an application file says it;
+//! - [`sort`]: what the values of components can be;
 //! - [`host`]: carries them out with real processes, files and ports, and says how they ended.
 
 pub mod host;
@@ -12,6 +13,7 @@ pub mod machine;
 mod presence;
 pub mod program;
 pub mod recipe;
+pub mod sort;
 mod workshop;
 
 pub use presence::Presence;

@@ -14,6 +14,7 @@
 //! {
 //!   "version": 1,
 //!   "values": { "port": { "template": "{{ free_port() }}", "at": "prepare" } },
+//!   "sorts": { "values": { "port": "port" }, "imports": { "cache": { "key": "secret" } } },
 //!   "environment": { "PORT": "{{ port }}" },
 //!   "operations": {
 //!     "start": { "process": { "run": ["mydb", "--port", "{{ port }}"] } },
@@ -22,9 +23,10 @@
 //! }
 //! ```
 
+use crate::sort::Sorts;
 use protocol::{Name, bounds::RECIPE_BYTES_MAX};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The version of this format.
 const VERSION: u32 = 1;
@@ -41,9 +43,9 @@ pub struct Recipe {
     /// The same, but nobody is shown their texts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, String>,
-    /// Values whose texts nobody is shown.
-    #[serde(default, skip_serializing_if = "Conceals::is_empty")]
-    pub conceals: Conceals,
+    /// What values are, its own and those of what it imports.
+    #[serde(default, alias = "conceals", skip_serializing_if = "Sorts::is_empty")]
+    pub sorts: Sorts,
     /// Values that the component hands out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<Name, HandedOut>,
@@ -56,25 +58,6 @@ pub struct Recipe {
     /// What is done when.
     #[serde(default)]
     pub operations: Operations,
-}
-
-/// Values whose texts nobody is shown.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Conceals {
-    /// Its own.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub values: BTreeSet<Name>,
-    /// Those of what it imports.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub imports: BTreeMap<Name, BTreeSet<Name>>,
-}
-
-impl Conceals {
-    /// Whether nothing is concealed.
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty() && self.imports.is_empty()
-    }
 }
 
 /// A value that the component hands out.
@@ -299,7 +282,7 @@ impl Default for Recipe {
             version: VERSION,
             parameters: BTreeMap::new(),
             secrets: BTreeMap::new(),
-            conceals: Conceals::default(),
+            sorts: Sorts::default(),
             values: BTreeMap::new(),
             environment: BTreeMap::new(),
             files: Vec::new(),
@@ -432,6 +415,7 @@ fn default_grace_ms() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sort::Sort;
     use serde_json::json;
 
     fn complaint(recipe: &serde_json::Value) -> String {
@@ -444,6 +428,7 @@ mod tests {
             "version": 1,
             "parameters": { "workers": 4 },
             "values": { "port": { "template": "{{ free_port() }}" }, "key": { "template": "k", "at": "start" } },
+            "sorts": { "values": { "port": "port", "host": "text" }, "imports": { "db": { "key": "secret" } } },
             "environment": { "PORT": "{{ port }}" },
             "files": [{ "path": "app.conf", "template": "x", "mode": "0600" }],
             "operations": {
@@ -461,7 +446,19 @@ mod tests {
         assert_eq!(recipe.operations.stop.grace_ms, 10_000);
         assert!(recipe.prepares() && recipe.rebinds());
         assert!(!Recipe::default().prepares() && !Recipe::default().rebinds());
+        assert_eq!(recipe.sorts.values.iter().collect::<Vec<_>>(), [(&Name::new("port").unwrap(), Sort::Port)]);
         assert_eq!(Recipe::decode(&recipe.encode()).unwrap(), recipe);
+    }
+
+    #[test]
+    fn a_recipe_of_an_old_journal_keeps_its_secrets() {
+        let old = json!({ "version": 1, "conceals": { "values": ["key"], "imports": { "db": ["key"] } } });
+        let recipe = Recipe::decode(old.to_string().as_bytes()).unwrap();
+        let key = Name::new("key").unwrap();
+        assert_eq!(recipe.sorts.values.of(&key), Sort::Secret);
+        assert_eq!(recipe.sorts.imports[&Name::new("db").unwrap()].of(&key), Sort::Secret);
+        assert_eq!(Recipe::decode(&recipe.encode()).unwrap(), recipe);
+        assert_eq!(Recipe::decode(br#"{ "version": 1 }"#).unwrap(), Recipe::default());
     }
 
     #[test]
@@ -474,6 +471,7 @@ mod tests {
             (json!({ "version": 1, "operations": { "install": { "run": [] } } }), "command is empty"),
             (json!({ "version": 1, "environment": { "A=B": "x" } }), "A=B"),
             (json!({ "version": 1, "files": [{ "path": "a", "template": "", "mode": "rw" }] }), "no octal mode"),
+            (json!({ "version": 1, "sorts": { "values": { "a": "prot" } } }), "a value is text, integer"),
             (json!({ "version": 1, "values": { "a b": { "template": "" } } }), "a b"),
         ];
         for (recipe, expected) in wrong {

@@ -2,7 +2,7 @@
 
 mod stage;
 
-use protocol::{HostTask, Import, Kind, Need, Work};
+use protocol::{Export, HostTask, Import, Kind, Need, Work};
 use serde_json::{Value, json};
 use stage::{Stage, eventually, held, name, recipe, start, task, task_of};
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, sync::Arc};
@@ -74,6 +74,71 @@ async fn what_is_no_value_fails_the_operation_that_wrote_it() {
     }
 }
 
+/// A task for a kind that exports these values as `sql`.
+fn exporting(values: &[&str], task: HostTask) -> HostTask {
+    let export = Export { values: values.iter().map(|it| name(it)).collect(), ..Export::default() };
+    HostTask { kind: Arc::new(Kind { exports: [(name("sql"), export)].into(), ..(*task.kind).clone() }), ..task }
+}
+
+#[tokio::test]
+async fn a_value_of_another_sort_fails_the_operation_that_chose_it() {
+    let mut stage = Stage::new().await;
+    let sorts = json!({ "values": { "port": "port", "tls": "boolean", "key": "secret" } });
+    let says = |value: &str, operations: Value| json!({ "version": 1, "secrets": { "word": "hunter2" }, "sorts": sorts, "values": { "key": { "template": "key-of-{{ parameters.word }}" }, "port": { "template": value } }, "operations": operations });
+    let port = "value \"port\" of export \"sql\" is a port from 1 to 65535, not";
+    let tls = "value \"tls\" of export \"sql\" is `true` or `false`, not";
+    let writes = |line: &str| json!({ "run": format!("echo '{line}' >> $HOLDFAST_VALUES") });
+    let mut script = writes("tls=maybe");
+    script = json!({ "start": { "script": script }, "stop": { "command": { "run": "true" } } });
+    let told = [
+        (says("{{ host }}", json!({})), Work::Prepare, format!("{port} \"127.0.0.1\"")),
+        (says("{{ free_port() }}0000", json!({})), start(), port.to_owned()),
+        // Another value cannot be rendered because of the wrong one: the wrong one is told.
+        (
+            json!({ "version": 1, "sorts": sorts, "values": { "port": { "template": "x" }, "next": { "template": "{{ port + 1 }}" } } }),
+            Work::Prepare,
+            format!("{port} \"x\""),
+        ),
+        (says("80", json!({ "install": writes("port=http") })), Work::Prepare, format!("install: {port} \"http\"")),
+        (says("80", json!({ "announce": writes("tls=") })), Work::Prepare, format!("announce: {tls} \"\"")),
+        (says("80", script), start(), format!("start: {tls} \"maybe\"")),
+        (says(&"x".repeat(50), json!({})), Work::Prepare, format!("{port} a long text")),
+        // A secret stays one, also where it went astray.
+        (says("{{ key }}", json!({})), Work::Prepare, format!("{port} \"•••\"")),
+        (says("{{ parameters.word }}", json!({})), Work::Prepare, format!("{port} \"•••\"")),
+    ];
+    for (serial, (recipe, work, expected)) in told.into_iter().enumerate() {
+        let task = exporting(&["port", "tls", "key"], task(u64::try_from(serial).unwrap(), &recipe, work));
+        let detail = stage.fail(&task).await;
+        assert!(detail.starts_with(&expected), "{detail}, not {expected}");
+    }
+    // With the right one it goes on.
+    let right = says("{{ free_port() }}", json!({ "announce": writes("tls=true") }));
+    let values = stage.carry_out(&exporting(&["port", "tls", "key"], task(100, &right, Work::Prepare))).await;
+    assert_eq!(values[&name("tls")].as_ref(), "true");
+}
+
+#[tokio::test]
+async fn a_client_calculates_with_what_it_imports_and_does_not_start_with_something_else() {
+    let mut stage = Stage::new().await;
+    let recipe = json!({
+        "version": 1,
+        "sorts": { "imports": { "db": { "port": "port", "tls": "boolean" } } },
+        "files": [{ "path": "conf", "template": "{{ imports.db[0].port + 1 }}{% if imports.db[0].tls %} tls{% endif %}" }],
+        "operations": { "start": { "process": { "run": "exec sleep 1000" } }, "rebind": { "command": { "run": "true" } } }
+    });
+    let bound = |port: &str, tls: &str| vec![held("db", 7, &[("port", port), ("tls", tls)])];
+    let with = |serial, work| importing(serial, &recipe, work);
+    let detail = stage.fail(&with(1, Work::Start { bindings: bound("5432", "no") })).await;
+    assert_eq!(detail, "value \"tls\" of import \"db\" is `true` or `false`, not \"no\"");
+    stage.carry_out(&with(2, Work::Start { bindings: bound("5432", "true") })).await;
+    assert_eq!(stage.read(1, "conf"), "5433 tls");
+    stage.carry_out(&with(3, Work::Rebind { bindings: bound("5432", "false") })).await;
+    assert_eq!(stage.read(1, "conf"), "5433");
+    let detail = stage.fail(&with(4, Work::Rebind { bindings: bound("", "false") })).await;
+    assert_eq!(detail, "value \"port\" of import \"db\" is a port from 1 to 65535, not \"\"");
+}
+
 /// A component that imports `db` and `cache`, and shows what it was told.
 fn client() -> Value {
     json!({
@@ -94,8 +159,12 @@ fn client() -> Value {
 }
 
 fn client_task(serial: u64, work: Work) -> HostTask {
+    importing(serial, &client(), work)
+}
+
+fn importing(serial: u64, recipe: &Value, work: Work) -> HostTask {
     let import = Import { export: name("sql"), need: Need::Weak(0) };
-    let task = task(serial, &client(), work);
+    let task = task(serial, recipe, work);
     let imports = [(name("db"), import.clone()), (name("cache"), import)].into();
     HostTask { kind: Arc::new(Kind { imports, ..(*task.kind).clone() }), ..task }
 }

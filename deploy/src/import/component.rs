@@ -103,9 +103,13 @@ impl Writer<'_> {
             let _ = writeln!(text, "    imports: {{ {} }}", imports.join(", "));
         }
         let ports = &self.ports[self.place];
-        let handed: Vec<String> =
-            std::iter::once("host".to_owned()).chain((0..ports.len()).map(|it| port_name(ports, it))).collect();
-        let _ = writeln!(text, "    exports: {{ {}: [{}] }}", self.names[self.place].component, handed.join(", "));
+        let handed: Vec<String> = (0..ports.len()).map(|it| format!(", {}: port", port_name(ports, it))).collect();
+        let values = if handed.is_empty() {
+            "[host]".to_owned()
+        } else {
+            format!("{{ values: {{ host: text{} }} }}", handed.concat())
+        };
+        let _ = writeln!(text, "    exports: {{ {}: {values} }}", self.names[self.place].component);
         let mut values: Vec<String> = ports
             .iter()
             .enumerate()

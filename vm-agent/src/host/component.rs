@@ -15,7 +15,7 @@ use super::{
     watch::Watcher,
 };
 use crate::recipe::{At, Rebind, Recipe, Signal};
-use protocol::{ComponentId, HeldBinding, HostTask, Name, Values, Work};
+use protocol::{ComponentId, HeldBinding, HostTask, Kind, Name, Values, Work};
 use std::{
     fs::{self, OpenOptions},
     io::Write,
@@ -75,8 +75,7 @@ impl Component {
         let home = self.place.home();
         let mut record = self.record()?;
         let mut view = self.view(&task.name, &home, &recipe, Values::new());
-        let mut announced = self.choose_values(&mut view, &[At::Prepare], &mut record).await?;
-        self.learn_secrets(&view)?;
+        let mut announced = self.choose_values(&mut view, &[At::Prepare], &task.kind, &mut record).await?;
         for (step, command) in
             [(Step::Install, &recipe.operations.install), (Step::Announce, &recipe.operations.announce)]
         {
@@ -85,8 +84,9 @@ impl Component {
             if command.is_some() {
                 let handed_out = values::take(&self.place.values()).map_err(|failure| failure.during(step))?;
                 view.values.extend(handed_out.clone());
-                announced.extend(handed_out);
                 self.learn_secrets(&view)?;
+                values::of_their_sorts(&handed_out, &view, &task.kind).map_err(|failure| failure.during(step))?;
+                announced.extend(handed_out);
             }
         }
         record.announced = Some(announced.clone());
@@ -102,6 +102,7 @@ impl Component {
         let home = self.place.home();
         let view = self.view_of_run(run, &home, &announced);
         self.learn_secrets(&view)?;
+        values::imports_of_their_sorts(&view)?;
         self.write_files(&view)?;
         match &run.recipe.operations.rebind {
             None => {}
@@ -146,11 +147,14 @@ impl Component {
         &self,
         view: &mut View<'_>,
         at: &[At],
+        kind: &Kind,
         record: &mut Record,
     ) -> Result<Values, Failure> {
         let given = Arc::new(Mutex::new(record.ports.clone()));
         let book = PortBook { ports: self.room.ports.clone(), given: given.clone() };
-        let chosen = values::choose(view, at, &book);
+        let chosen = values::choose(view, at, kind, &book);
+        // Whatever was chosen: if it failed, a secret may be part of why.
+        self.learn_secrets(view)?;
         let ports = given.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if ports != record.ports {
             record.ports = ports;

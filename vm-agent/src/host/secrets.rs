@@ -4,6 +4,7 @@
 //! be shown without them.
 
 use super::{component::Component, failure::Failure, place::Place, record, template::View};
+use crate::sort::Sorted;
 use std::collections::BTreeSet;
 
 /// What stands in their place.
@@ -12,11 +13,11 @@ const CONCEALED: &str = "•••";
 impl View<'_> {
     /// The texts that nobody is to see.
     fn secrets(&self) -> BTreeSet<String> {
-        let conceals = &self.recipe.conceals;
+        let sorts = &self.recipe.sorts;
         let mut texts: BTreeSet<String> = self.recipe.secrets.values().cloned().collect();
-        texts.extend(conceals.values.iter().filter_map(|name| self.values.get(name)).map(|text| text.to_string()));
+        texts.extend(sorts.values.secrets().filter_map(|name| self.values.get(name)).map(|text| text.to_string()));
         for binding in self.bindings {
-            let names = conceals.imports.get(&binding.import).into_iter().flatten();
+            let names = sorts.imports.get(&binding.import).into_iter().flat_map(Sorted::secrets);
             texts.extend(names.filter_map(|name| binding.values.get(name)).map(|text| text.to_string()));
         }
         texts.retain(|text| !text.is_empty());

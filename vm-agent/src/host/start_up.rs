@@ -15,7 +15,7 @@ use super::{
     watch::Watcher,
 };
 use crate::recipe::{At, Start};
-use protocol::{HeldBinding, HostTask, Values};
+use protocol::{HeldBinding, HostTask, Kind, Values};
 use std::time::Duration;
 
 impl Component {
@@ -43,8 +43,9 @@ impl Component {
         let home = self.place.home();
         let mut view = self.view(&task.name, &home, &recipe, announced.clone());
         (view.imports, view.bindings) = (&imports, bindings);
-        let values = self.choose_values(&mut view, &[At::Prepare, At::Start], &mut record).await?;
         self.learn_secrets(&view)?;
+        values::imports_of_their_sorts(&view)?;
+        let values = self.choose_values(&mut view, &[At::Prepare, At::Start], &task.kind, &mut record).await?;
         let (name, bindings) = (task.name.clone(), bindings.to_vec());
         let run = Run {
             serial: self.serial,
@@ -55,7 +56,7 @@ impl Component {
             values,
             process: None,
         };
-        match self.bring_up(run, &announced, &mut record, slot).await {
+        match self.bring_up(run, &task.kind, &announced, &mut record, slot).await {
             Ok(run) => {
                 self.room.witness(Moment::Ready);
                 self.watch(&run, &announced, slot).await;
@@ -74,6 +75,7 @@ impl Component {
     async fn bring_up(
         &self,
         mut run: Run,
+        kind: &Kind,
         announced: &Values,
         record: &mut Record,
         slot: &mut Slot,
@@ -115,6 +117,8 @@ impl Component {
                         let handed_out =
                             handed_out.map_err(|failure| self.with_output(failure.during(step), begins))?;
                         view.values.extend(handed_out.clone());
+                        self.learn_secrets(&view)?;
+                        values::of_their_sorts(&handed_out, &view, kind).map_err(|failure| failure.during(step))?;
                         run.values.extend(handed_out);
                         record.run = Some(run.clone());
                         record.save(&self.place).await?;

@@ -8,11 +8,16 @@
 //! | `imports.<import>[i].<value>` | what it may use, ordered by binding; in a run only |
 //! | `free_port()` | in values only: a port that the component keeps |
 //!
+//! Values are of their sorts: with a number templates can calculate, and a boolean they can ask.
+//!
 //! A name that is not there is an error that tells the name; an empty text in its place would be found much later.
 
 use super::{failure::Failure, ports::Ports};
-use crate::recipe::{CommandLine, Recipe};
-use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use crate::{
+    recipe::{CommandLine, Recipe},
+    sort::{Sort, Sorted},
+};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value, escape_formatter, value::ValueKind};
 use protocol::{HeldBinding, Name, Values};
 use std::{
     collections::BTreeMap,
@@ -112,21 +117,19 @@ impl View<'_> {
     }
 
     fn context(&self) -> BTreeMap<String, Value> {
-        let values = |values: &Values| -> Value {
-            values.iter().map(|(name, text)| (name.as_str().to_owned(), Value::from(text.as_ref()))).collect()
-        };
         let imports = self.bindings_by_import().into_iter().map(|(import, bindings)| {
-            let bindings: Vec<Value> = bindings.iter().map(|binding| values(&binding.values)).collect();
+            let sorts = self.recipe.sorts.imports.get(import);
+            let bindings: Vec<Value> = bindings.iter().map(|it| seen(&it.values, sorts).collect()).collect();
             (import.as_str().to_owned(), Value::from(bindings))
         });
-        let mut context: BTreeMap<_, _> =
-            self.values.iter().map(|(name, text)| (name.to_string(), Value::from(text.as_ref()))).collect();
+        let own = || seen(&self.values, Some(&self.recipe.sorts.values));
+        let mut context: BTreeMap<_, _> = own().collect();
         context.extend([
             ("name".to_owned(), Value::from(self.name.as_str())),
             ("host".to_owned(), Value::from(self.host.to_string())),
             ("directory".to_owned(), Value::from(self.home.display().to_string())),
             ("parameters".to_owned(), self.parameters()),
-            ("values".to_owned(), values(&self.values)),
+            ("values".to_owned(), own().collect()),
             ("imports".to_owned(), imports.collect()),
         ]);
         context
@@ -148,6 +151,21 @@ impl View<'_> {
     }
 }
 
+impl Recipe {
+    /// The text of a value, where only its template and parameters that are no secrets decide it.
+    pub fn known(&self, value: &Name) -> Option<String> {
+        let environment = environment();
+        let template = environment.template_from_str(&self.values.get(value)?.template).ok()?;
+        if template.undeclared_variables(false).iter().any(|name| name != "parameters") {
+            return None;
+        }
+        let mut rendered = Bounded(Vec::new());
+        let context = BTreeMap::from([("parameters", Value::from_serialize(&self.parameters))]);
+        template.render_captured_to(context, &mut rendered).ok()?;
+        String::from_utf8(rendered.0).ok()
+    }
+}
+
 fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -155,12 +173,32 @@ fn environment() -> Environment<'static> {
     environment.set_fuel(Some(STEPS_MAX));
     environment.set_debug(true);
     environment.add_filter("quote", quote);
+    environment.set_formatter(|out, state, value| match value.kind() {
+        ValueKind::Bool => out.write_str(&as_written(value)).map_err(Error::from),
+        _ => escape_formatter(out, state, value),
+    });
     environment
 }
 
+/// Values as templates see them. Texts that are not of their sorts were refused before.
+fn seen<'a>(values: &'a Values, sorts: Option<&'a Sorted>) -> impl Iterator<Item = (String, Value)> {
+    values.iter().map(move |(name, text)| {
+        let value = sorts.map_or(Sort::Text, |it| it.of(name)).read(text);
+        (name.to_string(), value.map_or_else(|| Value::from(text.as_ref()), Value::from_serialize))
+    })
+}
+
 /// One word for a shell, whatever is in it.
-fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
+fn quote(value: &Value) -> Result<String, Error> {
+    if value.is_undefined() {
+        return Err(Error::new(ErrorKind::InvalidOperation, "what is quoted is not there"));
+    }
+    Ok(format!("'{}'", as_written(value).replace('\'', r"'\''")))
+}
+
+/// A boolean as everybody but Jinja writes it, and everything else as it is.
+fn as_written(value: &Value) -> String {
+    if value.kind() == ValueKind::Bool { value.is_true().to_string() } else { value.to_string() }
 }
 
 fn as_variable(name: &str) -> String {
@@ -206,6 +244,7 @@ impl Write for Bounded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipe::{At, HandedOut};
     use protocol::BindingId;
     use std::net::Ipv4Addr;
 
@@ -216,6 +255,8 @@ mod tests {
     fn check(template: &str) -> Result<String, String> {
         let mut recipe = Recipe::default();
         recipe.parameters.insert("workers".into(), 4.into());
+        recipe.sorts.values = [(name("port"), Sort::Port), (name("tls"), Sort::Boolean)].into_iter().collect();
+        recipe.sorts.imports.insert(name("db"), [(name("port"), Sort::Port)].into_iter().collect());
         let values = |port: &str| Values::from([(name("port"), port.into())]);
         let held =
             |binding, port| HeldBinding { import: name("db"), binding: BindingId(binding), values: values(port) };
@@ -224,7 +265,9 @@ mod tests {
             host: Ipv4Addr::LOCALHOST.into(),
             home: Path::new("/srv/app"),
             recipe: &recipe,
-            values: Values::from([(name("port"), "8080".into()), (name("name"), "mine".into())]),
+            values: [("port", "8080"), ("name", "mine"), ("tls", "false")]
+                .map(|(value, text)| (name(value), text.into()))
+                .into(),
             imports: &[name("cache"), name("db")],
             bindings: &[held(9, "2"), held(3, "1")],
         };
@@ -239,6 +282,41 @@ mod tests {
         let told = check("{% for db in imports.db %}{{ db.port }},{% endfor %}{{ imports.cache | length }}\n");
         assert_eq!(told.unwrap(), "1,2,0\n");
         assert_eq!(check("{{ \"it's\" | quote }}").unwrap(), r"'it'\''s'");
+    }
+
+    #[test]
+    fn templates_calculate_with_numbers_and_ask_booleans() {
+        for (template, expected) in [
+            ("{{ port + 1 }} {{ values.port // 2 }} {{ imports.db[0].port + 1 }}", "8081 4040 2"),
+            ("{% if tls %}yes{% else %}no{% endif %} {{ tls }} {{ not tls }}", "no false true"),
+            ("{{ imports.db | map(attribute='port') | sum }} {{ imports.db[1].port > 1 }}", "3 true"),
+            // What is a number is still a word for a shell, and part of a text.
+            ("{{ port | quote }} {{ 'at ' ~ port }} {{ tls | quote }}", "'8080' at 8080 'false'"),
+        ] {
+            assert_eq!(check(template).unwrap(), expected);
+        }
+        let told = check("{{ values.name + 1 }}").unwrap_err();
+        assert!(told.contains("values.name + 1"), "{told}");
+    }
+
+    #[test]
+    fn a_value_is_known_where_only_parameters_decide_it() {
+        let known = |template: &str| {
+            let recipe = Recipe {
+                parameters: [("workers".to_owned(), 4.into()), ("tls".into(), true.into())].into(),
+                secrets: [("word".to_owned(), "hunter2".to_owned())].into(),
+                values: [(name("it"), HandedOut { template: template.into(), at: At::Prepare })].into(),
+                ..Recipe::default()
+            };
+            recipe.known(&name("it"))
+        };
+        assert_eq!(known("80").as_deref(), Some("80"));
+        assert_eq!(known("{{ parameters.workers * 2 }} {{ parameters.tls }}").as_deref(), Some("8 true"));
+        let unknown =
+            ["{{ free_port() }}", "{{ host }}", "{{ imports.db[0].port | default(1) }}", "{{ parameters.word }}", "{{"];
+        for template in unknown {
+            assert_eq!(known(template), None, "{template}");
+        }
     }
 
     #[test]
@@ -264,6 +342,7 @@ mod tests {
             ("{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}", "too many steps"),
             ("{% for a in range(9000) %}{{ 'x' * 1000 }}{% endfor %}", "longer than"),
             ("{{ 1 // 0 }}", "1 // 0"),
+            ("{{ prot | quote }}", "what is quoted is not there"),
         ] {
             let told = check(template).unwrap_err();
             assert!(told.contains(expected), "{told}");

@@ -1,11 +1,15 @@
-//! Values that a component hands out: rendered from its recipe, or written by its commands.
+//! Values that a component hands out: rendered from its recipe, or written by its commands. Each must be of its sort, and so
+//! must those that come with its imports: whoever reads them counts on it.
 
 use super::{
     failure::{Attempt, Failure},
     template::{PortBook, View},
 };
-use crate::recipe::At;
-use protocol::{Name, Values, bounds::VALUE_BYTES_MAX};
+use crate::{
+    recipe::At,
+    sort::{Sort, Sorted},
+};
+use protocol::{Kind, Name, Values, bounds::VALUE_BYTES_MAX};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read},
@@ -15,10 +19,12 @@ use std::{
 
 /// All values of a component together must fit into a message beside other things.
 const ALL_BYTES_MAX: usize = 1 << 18;
+/// Of a value that is wrong no more letters are shown.
+const SHOWN_LETTERS_MAX: usize = 40;
 
 /// Renders the values that are chosen at this time and are not in the view yet, and adds them to the view. A value may
 /// speak of others, in any order.
-pub(super) fn choose(view: &mut View<'_>, at: &[At], book: &PortBook) -> Result<Values, Failure> {
+pub(super) fn choose(view: &mut View<'_>, at: &[At], kind: &Kind, book: &PortBook) -> Result<Values, Failure> {
     let recipe = view.recipe;
     let is_wanted = |name: &Name, when: At| at.contains(&when) && !view.values.contains_key(name);
     let mut open: Vec<_> = recipe.values.iter().filter(|(name, value)| is_wanted(name, value.at)).collect();
@@ -37,11 +43,40 @@ pub(super) fn choose(view: &mut View<'_>, at: &[At], book: &PortBook) -> Result<
                 true
             }
         });
+        // One of the wrong sort may be why another cannot be rendered.
+        of_their_sorts(&chosen, view, kind)?;
         if open.len() == before {
             return Err(failures.swap_remove(0));
         }
     }
     within_bounds(chosen)
+}
+
+/// Whether values of the component itself are of their sorts.
+pub(super) fn of_their_sorts(values: &Values, view: &View<'_>, kind: &Kind) -> Result<(), Failure> {
+    let Some((name, why)) = wrong(values, &view.recipe.sorts.values) else { return Ok(()) };
+    let export = kind.exports.iter().find(|(_, export)| export.values.contains(name));
+    let of = export.map(|(export, _)| format!(" of export {export:?}")).unwrap_or_default();
+    Err(Failure::new(format!("value {name:?}{of} {why}")))
+}
+
+/// Whether all that comes with imports is of its sort.
+pub(super) fn imports_of_their_sorts(view: &View<'_>) -> Result<(), Failure> {
+    for binding in view.bindings {
+        let sorts = view.recipe.sorts.imports.get(&binding.import);
+        if let Some((name, why)) = sorts.and_then(|sorts| wrong(&binding.values, sorts)) {
+            return Err(Failure::new(format!("value {name:?} of import {:?} {why}", binding.import)));
+        }
+    }
+    Ok(())
+}
+
+/// The first value that is not of its sort, and what would be right.
+fn wrong<'a>(values: &'a Values, sorts: &Sorted) -> Option<(&'a Name, String)> {
+    let is_wrong = |sort: Sort, text: &str| sort.read(text).is_none();
+    let (name, text) = values.iter().find(|(name, text)| is_wrong(sorts.of(name), text))?;
+    let found = if text.chars().count() > SHOWN_LETTERS_MAX { "a long text".into() } else { format!("{text:?}") };
+    Some((name, format!("is {}, not {found}", sorts.of(name).wanted())))
 }
 
 /// Makes an empty values file, which only its owner may read: values may be secrets.

@@ -1,0 +1,124 @@
+//! What values are: whether those that are known already are of their sorts, and what an import brings.
+
+use crate::{
+    Application, Expansion,
+    application::{ComponentGroup, Target},
+    node::in_words,
+    operations::TemplateText,
+    problem::Findings,
+    reading::Reading,
+};
+use protocol::{Export, Name};
+use std::collections::BTreeMap;
+use vm_agent::{
+    recipe::Recipe,
+    sort::{Sort, Sorted},
+};
+
+/// Values of a type that are written out, held against their sorts.
+pub(crate) fn check_literals(recipe: &Recipe, templates: &[TemplateText], reading: &mut Reading) {
+    for (name, sort, template) in sorted(recipe, templates).filter(|(.., it)| it.is_literal()) {
+        if sort.read(&template.text).is_none() {
+            let says = format!("`{name}` is {}, not {}", sort.wanted(), in_words(&template.text));
+            reading.wrong(template.span, says);
+        }
+    }
+}
+
+/// Values of a group that only its parameters decide, held against their sorts.
+pub(crate) fn check_chosen(group: &Name, recipe: &Recipe, templates: &[TemplateText], findings: &mut Findings) {
+    for (name, sort, template) in sorted(recipe, templates).filter(|(.., it)| !it.is_literal()) {
+        if let Some(text) = recipe.known(name).filter(|text| sort.read(text).is_none()) {
+            let (wanted, found) = (sort.wanted(), in_words(&text));
+            let says = format!("`{name}` is {wanted}, not {found} (as it is with the parameters of `{group}`)");
+            findings.add(template.span, says);
+        }
+    }
+}
+
+/// The templates of values that are more than texts.
+fn sorted<'a>(
+    recipe: &Recipe,
+    templates: &'a [TemplateText],
+) -> impl Iterator<Item = (&'a Name, Sort, &'a TemplateText)> {
+    let values = templates.iter().filter_map(|it| Some((it.value.as_ref()?, it)));
+    let sorted = values.map(|(name, template)| (name, recipe.sorts.values.of(name), template));
+    sorted.filter(|(_, sort, _)| !sort.is_text())
+}
+
+impl TemplateText {
+    fn is_literal(&self) -> bool {
+        !self.text.contains('{')
+    }
+}
+
+impl Application {
+    /// What the values of each import of a group are. Whoever the import may be bound to must agree on those that the
+    /// group's templates read.
+    pub(crate) fn imported_sorts(
+        &self,
+        (name, group): (&Name, &ComponentGroup),
+        others: &[Expansion],
+        findings: &mut Findings,
+    ) -> BTreeMap<Name, Sorted> {
+        let component_type = self.type_of(group);
+        let mut imported = BTreeMap::new();
+        for (import_name, import) in &component_type.imports {
+            // If nobody is named, it is bound to the only one there is, or to nobody so far.
+            let wiring = group.wiring.get(import_name).filter(|it| !it.to.is_empty());
+            let mut known: BTreeMap<&Name, (Sort, String)> = BTreeMap::new();
+            for (provider, export, sorts) in self.providers((name, group), import_name, &import.export, others) {
+                for value in &export.values {
+                    let sort = sorts.of(value);
+                    let (before, first) = known.entry(value).or_insert_with(|| (sort, provider.clone()));
+                    let is_read = component_type.reads.contains(&(import_name.clone(), value.clone()));
+                    match (before.together(sort), wiring) {
+                        (Some(both), _) => *before = both,
+                        (None, Some(wiring)) if is_read => {
+                            let says = format!(
+                                "import `{import_name}` of `{name}` may be bound to `{first}`, where `{value}` is of the type `{before}`, and to `{provider}`, where it is `{sort}` (give it one type, or bind to one of them)"
+                            );
+                            findings.add(wiring.span, says);
+                        }
+                        (None, _) if [*before, sort].contains(&Sort::Secret) => *before = Sort::Secret,
+                        (None, _) => *before = Sort::Text,
+                    }
+                }
+            }
+            let sorts: Sorted = known.into_iter().map(|(value, (sort, _))| (value.clone(), sort)).collect();
+            if !sorts.is_empty() {
+                imported.insert(import_name.clone(), sorts);
+            }
+        }
+        imported
+    }
+
+    /// Whom an import may be bound to: the groups that its wiring names, or all others that have the export; each with the
+    /// export and what its values are.
+    fn providers<'a>(
+        &'a self,
+        (name, group): (&Name, &ComponentGroup),
+        import: &Name,
+        export: &Name,
+        others: &'a [Expansion],
+    ) -> Vec<(String, &'a Export, &'a Sorted)> {
+        let own = |name: &Name| {
+            let component_type = self.type_of(self.components.get(name)?);
+            Some((name.to_string(), component_type.exports.get(export)?, &component_type.recipe.sorts.values))
+        };
+        let named = group.wiring.get(import).map(|it| it.to.as_slice()).unwrap_or_default();
+        if named.is_empty() {
+            return self.components.keys().filter(|it| *it != name).filter_map(own).collect();
+        }
+        let provider = |target: &Target| match &target.application {
+            Some(home) if *home != self.name => {
+                let other = others.iter().find(|it| it.application == *home)?;
+                let definition = other.definitions.get(&target.group)?;
+                let name = format!("{home}/{}", target.group);
+                Some((name, definition.exports.get(export)?, &definition.recipe.sorts.values))
+            }
+            _ => own(&target.group),
+        };
+        named.iter().filter_map(provider).collect()
+    }
+}
