@@ -2,7 +2,7 @@
 
 use crate::{application_file::Record, failure::Failure, operator::Operator};
 use cloud_manager::document::{ApplicationRecord, Status, change::read_binding};
-use deploy::{Expansion, Found};
+use deploy::{Expansion, Found, Key};
 use protocol::{Name, Operation};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,6 +14,18 @@ pub(crate) struct Applied {
     pub(crate) version: Option<u64>,
     /// What of it there is: somebody may have changed something by hand, or a VM was lost.
     pub(crate) found: Expansion,
+}
+
+impl Applied {
+    /// What it is called.
+    pub(crate) fn name(&self) -> &str {
+        self.record.expansion.application.as_str()
+    }
+
+    /// Whether it has a component, or should have it.
+    pub(crate) fn knows(&self, key: &Key) -> bool {
+        self.found.components.contains_key(key) || self.record.expansion.components.contains_key(key)
+    }
 }
 
 /// What there is around an application.
@@ -46,7 +58,7 @@ pub(crate) fn one(operator: &Operator, name: &str) -> Result<(Option<Applied>, A
     let status = operator.get("/v1/status")?;
     let (mut own, mut others) = (None, Vec::new());
     for applied in all(operator, &status)? {
-        if applied.record.expansion.application.as_str() == name {
+        if applied.name() == name {
             own = Some(applied);
         } else {
             others.push(applied.found);

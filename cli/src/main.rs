@@ -11,6 +11,7 @@ mod apply;
 mod audit;
 mod binding;
 mod change;
+mod chosen;
 mod completions;
 mod component;
 mod component_file;
@@ -36,6 +37,7 @@ mod plain_http;
 mod plan;
 mod progress;
 mod progress_of_change;
+mod reconcile;
 mod replay;
 mod screen;
 mod service;
@@ -72,7 +74,7 @@ enum Command {
     Scale(apply::ScaleArguments),
     Rollback(apply::RollbackArguments),
     Check(drift::Arguments),
-    Reconcile(apply::ReconcileArguments),
+    Reconcile(reconcile::Arguments),
     Remove(apply::RemoveArguments),
     Fmt(language::FmtArguments),
     Schema(language::SchemaArguments),
@@ -117,7 +119,7 @@ fn main() -> ExitCode {
         Command::Scale(arguments) => apply::scale(&arguments),
         Command::Rollback(arguments) => apply::rollback(&arguments),
         Command::Check(arguments) => drift::run(&arguments),
-        Command::Reconcile(arguments) => apply::reconcile(&arguments),
+        Command::Reconcile(arguments) => reconcile::run(&arguments),
         Command::Remove(arguments) => apply::remove(&arguments),
         Command::Fmt(arguments) => language::format(&arguments),
         Command::Schema(arguments) => language::schema(&arguments),

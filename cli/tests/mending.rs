@@ -112,6 +112,89 @@ async fn drift_is_found_and_mended_in_safe_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_component_is_mended_and_the_others_are_left() {
+    let (site, _) = shop("single");
+    for component in ["shop/database[0]", "shop/web[0]"] {
+        let name = if component == "shop/web[0]" { "web.conf" } else { "database.conf" };
+        fs::write(file(&site, component, name).await, "nonsense").unwrap();
+    }
+    site.done(&["component", "remove", "shop/web[3]"]);
+    site.done(&["component", "add", "shop/web[9]", "--on", "shop/web[0]", "--start", "exec sleep 100000"]);
+
+    // Of each, only what is wrong with itself is told.
+    let told = site.refused(&["check", "shop/web[3]"]);
+    assert!(
+        told.contains("shop: web[3] is missing") && told.contains("web[3].db → database[0].sql is missing"),
+        "{told}"
+    );
+    assert_eq!(told.lines().count(), 2, "{told}");
+    assert!(site.done(&["check", "shop/web[1]"]).contains("(1 components looked at)"));
+
+    // One that is missing comes back with its bindings, and nothing else is touched.
+    let after = site.status().await.newest_event;
+    let told = site.done(&["reconcile", "shop/web[3]", "--yes"]);
+    let left = "3 other things of shop are not as asked for; holdfast reconcile shop mends them";
+    assert!(told.contains("+ web[3] on web[1]") && told.contains(left), "{told}");
+    let events = told_since(&site, after).await;
+    assert_eq!(order(&events, "started"), ["shop/web[3]"]);
+    assert_eq!(order(&events, "stopping"), [""; 0]);
+
+    // One whose file was changed starts again.
+    let told = site.done(&["reconcile", "shop/web[0]", "--dry-run", "--json"]);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["restarts"], &told["left"]), (&json!({ "web[0]": ["file web.conf was changed"] }), &json!(2)));
+    let after = site.status().await.newest_event;
+    site.done(&["reconcile", "shop/web[0]", "--yes"]);
+    assert_eq!(order(&told_since(&site, after).await, "stopping"), ["shop/web[0]"]);
+    assert_eq!(fs::read_to_string(file(&site, "shop/web[0]", "web.conf").await).unwrap(), "hello key-of-swordfish");
+
+    // One that nobody asked for goes. What is left is still known to be wrong.
+    let told = site.done(&["reconcile", "shop/web[9]", "--yes"]);
+    assert!(told.contains("- web[9]") && told.contains("1 other thing of shop is not as asked for"), "{told}");
+    let told = site.refused(&["check"]);
+    assert_eq!(told, "✗ shop/database[0]: file database.conf was changed\n");
+    let told = site.done(&["reconcile", "shop/web[2]", "--yes"]);
+    assert!(told.contains("Nothing is different.\n1 other thing of shop"), "{told}");
+    site.done(&["reconcile", "shop", "--yes"]);
+
+    // One that was moved by hand goes back to where it was put.
+    site.done(&["component", "replace", "shop/web[2]", "--on", "shop/web[1]"]);
+    let told = site.refused(&["check", "shop"]);
+    assert!(told.contains("web[2] is not as it should be: moves from web[1] to web[0]"), "{told}");
+    let told = site.done(&["reconcile", "shop/web[2]", "--yes"]);
+    assert!(told.contains("± web[2] is replaced: moves from web[1] to web[0]"), "{told}");
+    site.done(&["check"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_mended_alone_is_refused_before_anything_is_touched() {
+    let (site, _) = shop("alone");
+    site.done(&["component", "remove", "shop/database[0]", "shop/web[3]", "--incomplete"]);
+    site.done(&["component", "add", "helper", "--on", "shop/web[0]", "--start", "exec sleep 100000"]);
+    let before = site.status().await.newest_event;
+    let told = site.refused(&["reconcile", "shop/web[3]", "--yes"]);
+    let together = "shop/web[3] needs shop/database[0], which is missing, too (holdfast reconcile 'shop/database[0]' 'shop/web[3]')";
+    assert!(told.contains(together), "{told}");
+    let told = site.refused(&["reconcile", "shop/wep[0]", "--yes"]);
+    assert!(told.contains("no component shop/wep[0] (did you mean `shop/web[0]`?)"), "{told}");
+    // What nobody applied can be looked at, and not made as it should be.
+    let told = site.refused(&["reconcile", "shop", "helper", "--yes"]);
+    assert!(told.contains("helper belongs to no application as it was applied"), "{told}");
+    assert!(site.done(&["check", "helper"]).contains("(1 components looked at)"));
+    assert_eq!(site.status().await.newest_event, before);
+
+    // A provider comes back with those who were bound to it.
+    site.done(&["reconcile", "shop/database[0]", "shop/web[3]", "--yes"]);
+    let all = components(&site).await;
+    assert!(all.iter().all(|it| it.state == "started") && all.len() == 6, "{all:?}");
+    site.done(&["check"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_is_shown_a_secret() {
     let (site, _) = shop("secrets");
     // The component has it, and so has who it was handed to.
