@@ -1,6 +1,6 @@
 //! Applications as the manager has them: what was applied last, and what of it is found.
 
-use crate::{application_file::Record, failure::Failure, operator::Operator};
+use crate::{application_file::Record, definition, failure::Failure, operator::Operator};
 use cloud_manager::document::{ApplicationRecord, Status, change::read_binding};
 use deploy::{Expansion, Found, Key};
 use protocol::{Name, Operation};
@@ -43,14 +43,18 @@ pub(crate) type Learned = BTreeMap<(Name, Operation), Duration>;
 /// Every application, in order of names.
 pub(crate) fn all(operator: &Operator, status: &Status) -> Result<Vec<Applied>, Failure> {
     let kept: Vec<ApplicationRecord> = operator.get("/v1/applications")?;
-    let found = found(status);
-    let mut applications = Vec::new();
+    let mut records: Vec<(Record, Option<u64>)> = Vec::new();
     for ApplicationRecord { name, record, version } in kept {
-        let record: Record = serde_json::from_value(record).map_err(|error| Failure::Record(name, error))?;
-        let found = record.expansion.as_found(&found);
-        applications.push(Applied { record, version, found });
+        let record = serde_json::from_value(record).map_err(|error| Failure::Record(name, error))?;
+        records.push((record, version));
     }
-    Ok(applications)
+    let expansions = records.iter().map(|(record, _)| &record.expansion);
+    let found = Found { kinds: definition::doubtful(operator, status, expansions), ..found(status) };
+    let applied = |(record, version): (Record, Option<u64>)| {
+        let found = record.expansion.as_found(&found);
+        Applied { record, version, found }
+    };
+    Ok(records.into_iter().map(applied).collect())
 }
 
 /// One application, and what there is around it.
@@ -88,5 +92,6 @@ pub(crate) fn found(status: &Status) -> Found {
         vms: vms.filter_map(|it| name(&it.name)).collect(),
         components: components.filter_map(|it| Some((name(&it.name)?, name(&it.vm)?))).collect(),
         bindings: bindings.filter_map(|it| read_binding(&it.binding).ok()).collect(),
+        kinds: BTreeMap::new(),
     }
 }

@@ -16,6 +16,7 @@ mod completions;
 mod component;
 mod component_file;
 mod component_options;
+mod definition;
 mod demo;
 mod drift;
 mod explore;

@@ -5,10 +5,10 @@
 
 mod site;
 
-use cloud_manager::client::ClientError;
+use cloud_manager::client::{ClientError, segment};
 use cloud_manager::document::{Accepted, ApplicationRecord, Component, EventDocument, NewChange, NewComponent};
 use serde_json::{Value, json};
-use site::{Site, order};
+use site::{Site, bind, order};
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 /// Web servers that need a database, each with a file of its own.
@@ -190,6 +190,54 @@ async fn what_cannot_be_mended_alone_is_refused_before_anything_is_touched() {
     let all = components(&site).await;
     assert!(all.iter().all(|it| it.state == "started") && all.len() == 6, "{all:?}");
     site.done(&["check"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_under_the_same_name_is_found_and_replaced() {
+    let (site, path) = shop("another");
+    // The same again is no other one, whoever put it there.
+    site.done(&["component", "replace", "shop/database[0]"]);
+    site.done(&["check"]);
+
+    // Somebody changes what a component does, what another is given, and what a third one needs.
+    site.done(&["component", "replace", "shop/database[0]", "--start", "exec sleep 99999"]);
+    let place = format!("/v1/components/{}/definition", segment("shop/web[1]"));
+    let mut changed: NewComponent = site.client.get(&place).await.unwrap();
+    changed.recipe["parameters"]["greeting"] = json!("go away");
+    changed.recipe["parameters"]["haste"] = json!(1);
+    let change = json!({ "strategy": "down-then-up", "incomplete": true, "wishes": [
+        { "remove-component": "shop/web[1]" },
+        { "add-component": changed },
+        bind("shop/web[1].db → shop/database[0].sql"),
+        { "set-need": { "component": "shop/web[2]", "import": "db", "number": 2 } },
+    ] });
+    site.make(&change).await;
+    let told = site.refused(&["check"]);
+    let wrong = [
+        "✗ shop: database[0] is not as it should be: operation start",
+        "✗ shop: web[1] is not as it should be: parameter greeting: \"go away\" → \"hello\", parameter haste goes",
+        "✗ shop: web[2] is not as it should be: db needs strong 1, not 2",
+    ];
+    assert_eq!(told.lines().collect::<Vec<_>>(), wrong);
+    assert!(
+        site.done(&["status"])
+            .contains("database[0] is not as it should be: operation start (holdfast reconcile shop)")
+    );
+    let told = site.done(&["apply", path.to_str().unwrap(), "--dry-run"]);
+    assert!(told.contains("± database[0] is replaced: operation start") && !told.contains("swordfish"), "{told}");
+
+    let told = site.done(&["reconcile", "shop/web[1]", "--yes"]);
+    assert!(told.contains("± web[1] is replaced") && told.contains("2 other things of shop"), "{told}");
+    assert_eq!(site.refused(&["check"]).lines().collect::<Vec<_>>(), [wrong[0], wrong[2]]);
+    let told = site.done(&["reconcile", "shop", "--yes"]);
+    assert!(
+        told.contains("± database[0] is replaced") && told.contains("~ web[2]: db needs strong 1, not 2"),
+        "{told}"
+    );
+    site.done(&["check"]);
+    assert_eq!(fs::read_to_string(file(&site, "shop/web[1]", "web.conf").await).unwrap(), "hello key-of-swordfish");
     site.audit(&[]);
     site.remove_everything().await;
 }

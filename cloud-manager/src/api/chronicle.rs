@@ -5,10 +5,10 @@
 
 use crate::{
     desk::{Desk, Event, Halted},
-    document::{ChangeRecord, PhaseRecord, event::phase_name},
+    document::{ChangeRecord, PhaseRecord, digest::digest, event::phase_name},
 };
 use protocol::{
-    ChangeId, ComponentId, ComponentState,
+    ChangeId, ComponentId, ComponentState, Kind,
     manager::{Book, News},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +28,8 @@ pub(super) struct Chronicle {
     components: BTreeMap<ComponentId, Life>,
     /// How long the last start and the last stop of each component took, by name: who comes back takes about as long.
     lengths: BTreeMap<String, Lengths>,
+    /// The number of each component's definition, which never changes: it is long to reckon, and often asked for.
+    digests: BTreeMap<ComponentId, u64>,
 }
 
 /// How long operations took.
@@ -62,6 +64,24 @@ impl Chronicle {
             }
             events.iter().for_each(|event| self.read(event));
         }
+    }
+
+    /// Takes note of what only the book knows of components that are new.
+    pub(super) fn learn(&mut self, book: &Book) {
+        let mut alike: BTreeMap<&Kind, u64> = BTreeMap::new();
+        for entry in book.components() {
+            let Some(id) = entry.id else { continue };
+            let reckon = || *alike.entry(&entry.kind).or_insert_with(|| digest(&entry.kind));
+            self.digests.entry(id).or_insert_with(reckon);
+        }
+        if self.digests.len() > book.components().count() + STRANGERS_MAX {
+            self.digests.retain(|component, _| book.component_by_id(*component).is_some());
+        }
+    }
+
+    /// The number of a component's definition.
+    pub(super) fn digest(&self, component: ComponentId) -> Option<u64> {
+        self.digests.get(&component).copied()
     }
 
     /// Forgets the components that went without news of their own, with a lost VM.

@@ -86,6 +86,9 @@ pub struct Component {
     /// How long its last stop took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_ms: Option<u64>,
+    /// Which definition it has, secrets aside: another definition has another number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<u64>,
     /// Which operation failed, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_operation: Option<String>,
