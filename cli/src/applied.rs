@@ -75,7 +75,11 @@ fn learned(status: &Status) -> Learned {
     let mut learned = Learned::new();
     for component in &status.components {
         let Ok(name) = Name::new(&component.name) else { continue };
-        let lengths = [(Operation::Start, component.start_ms), (Operation::Stop, component.stop_ms)];
+        let lengths = [
+            (Operation::Prepare, component.prepare_ms),
+            (Operation::Start, component.start_ms),
+            (Operation::Stop, component.stop_ms),
+        ];
         let known = lengths.into_iter().filter_map(|(it, ms)| Some(((name.clone(), it), Duration::from_millis(ms?))));
         learned.extend(known);
     }

@@ -332,6 +332,50 @@ async fn a_group_is_replaced_a_few_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn how_long_it_took_to_install_is_remembered() {
+    let site = Site::open("installed");
+    let text = |level: u32, users: u32| {
+        format!(
+            r#"holdfast: 1
+application: tools
+types:
+  Tool:
+    parameters: {{ level: {level} }}
+    exports: {{ tool: {{ values: [host] }} }}
+    operations:
+      install: "true"
+      start: {{ process: "exec sleep 100000" }}
+  User:
+    parameters: {{ level: {level} }}
+    imports: {{ tool: tool }}
+    operations:
+      install: "true"
+      start: {{ process: "exec sleep 100000" }}
+vms: {{ v: {{ cloud: local }} }}
+components: {{ tool: {{ type: Tool }}, user: {{ type: User, count: {users} }} }}
+"#
+        )
+    };
+    let path = site.place.join("tools.yaml");
+    // Whoever comes when all that it needs is there waits for nothing but being prepared.
+    for users in [0, 1] {
+        fs::write(&path, text(1, users)).unwrap();
+        site.done(&["apply", "tools.yaml", "--yes"]);
+    }
+    let all = components(&site).await;
+    assert!(all.len() == 2 && all.iter().all(|it| it.prepare_ms.is_some()), "{all:?}");
+    // Once both were stopped, too, nothing has to be supposed.
+    let foreseen = || -> Value {
+        fs::write(&path, text(2, 1)).unwrap();
+        serde_json::from_str(&site.done(&["plan", "tools.yaml", "--live", "--json"])).unwrap()
+    };
+    assert_eq!(foreseen()["foresight"]["known"], false);
+    site.done(&["component", "restart", "tools/tool[0]"]);
+    assert_eq!(foreseen()["foresight"]["known"], true);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_vm_is_emptied_and_used_again() {
     let (site, _) = shop("drain");
     let on_first = |all: &[Component]| all.iter().filter(|it| it.vm == "shop/web[0]" && !it.leaving).count();

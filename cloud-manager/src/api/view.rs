@@ -112,6 +112,7 @@ fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Comp
         vm: book.vm_of(entry).name.to_string(),
         state: state(entry).map_or("awaited", state_name).into(),
         since_ms: entry.id.and_then(|id| chronicle.since(id)),
+        prepare_ms: lengths.prepare_ms,
         start_ms: lengths.start_ms,
         stop_ms: lengths.stop_ms,
         definition,
