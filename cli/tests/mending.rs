@@ -8,8 +8,14 @@ mod site;
 use cloud_manager::client::{ClientError, segment};
 use cloud_manager::document::{Accepted, ApplicationRecord, Component, EventDocument, NewChange, NewComponent};
 use serde_json::{Value, json};
-use site::{Site, bind, order};
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use site::{HOLDFAST, Site, bind, order};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 /// Web servers that need a database, each with a file of its own.
 const SHOP: &str = r#"holdfast: 1
@@ -404,12 +410,17 @@ async fn a_change_under_way_can_be_followed_again() {
     fs::write(site.place.join("slow.yaml"), text).unwrap();
     site.done(&["apply", "slow.yaml", "--yes", "--no-wait"]);
     assert!(site.done(&["show", "1"]).contains("not done"));
-    let told = std::thread::scope(|scope| {
-        let followed = scope.spawn(|| site.done(&["show", "1", "--follow"]));
-        fs::write(&gate, "").unwrap();
-        followed.join().unwrap()
-    });
-    assert!(told.contains("✓ change 1 is done"), "{told}");
+    let mut follower = Command::new(HOLDFAST)
+        .args(["show", "1", "--follow"])
+        .env("HOLDFAST_ACCESS", site.data().join("access.json"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(follower.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(told.any(|line| line.contains("not done")));
+    fs::write(&gate, "").unwrap();
+    assert!(told.any(|line| line.contains("✓ change 1 is done")));
+    assert!(follower.wait().unwrap().success());
     site.remove_everything().await;
 }
 
