@@ -70,8 +70,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 
 /// What of an application, or of some of its components, is not there, or is there and was not asked for.
 pub(crate) fn on_the_books(applied: &Applied, keys: Option<&BTreeSet<Key>>) -> Vec<String> {
-    let difference = Difference::between(&applied.found, &applied.record.expansion);
-    let difference = keys.map_or_else(|| difference.clone(), |keys| difference.about(keys));
+    let mut difference = Difference::between(&applied.found, &applied.record.expansion);
+    if let Some(keys) = keys {
+        difference = difference.about(keys);
+    }
     let line = |what: &str, key: &Key, how: &How| match how {
         How::Added => format!("{what}{key} is missing"),
         How::Removed => format!("{what}{key} was not asked for"),

@@ -106,7 +106,11 @@ impl HowOptions {
         let same_files = before.as_ref().map(|it| &it.record.draft) == draft.as_ref();
         if plan.is_empty() && (same_files || self.dry_run) {
             if json && !self.dry_run {
-                screen::print_document(&serde_json::json!({ "changed": false, "left": plan.left }))?;
+                let mut document = serde_json::json!({ "changed": false });
+                if let Some(rest) = &rest {
+                    document["left"] = rest.left.into();
+                }
+                screen::print_document(&document)?;
             }
             return Ok(Ending::Done);
         }

@@ -75,7 +75,7 @@ pub(crate) struct Plan {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     restarts: BTreeMap<Key, Vec<String>>,
     /// How many other things are not as they were applied, and stay so.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub(crate) left: usize,
     pub(crate) strategy: Strategy,
     /// How many changes lead there.
@@ -283,7 +283,7 @@ impl Plan {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is Serde's")]
-fn is_none(number: &usize) -> bool {
+fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 

@@ -42,18 +42,18 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn of(recipe: Value) -> u64 {
-        let recipe = super::super::recipe::read(&recipe).unwrap();
+    fn of(recipe: &Value) -> u64 {
+        let recipe = super::super::recipe::read(recipe).unwrap();
         digest(&Kind { recipe: recipe.encode().into(), ..Kind::default() })
     }
 
     #[test]
     fn whatever_matters_counts_and_secrets_do_not() {
-        let plain = of(json!({ "parameters": { "level": 1 } }));
-        assert_eq!(plain, of(json!({ "version": 1, "parameters": { "level": 1 } })));
-        assert_ne!(plain, of(json!({ "parameters": { "level": 2 } })));
-        assert_eq!(of(json!({ "secrets": { "key": "a" } })), of(json!({ "secrets": { "key": "b" } })));
-        assert_ne!(of(json!({ "secrets": { "key": "a" } })), of(json!({ "secrets": { "word": "a" } })));
+        let plain = of(&json!({ "parameters": { "level": 1 } }));
+        assert_eq!(plain, of(&json!({ "version": 1, "parameters": { "level": 1 } })));
+        assert_ne!(plain, of(&json!({ "parameters": { "level": 2 } })));
+        assert_eq!(of(&json!({ "secrets": { "key": "a" } })), of(&json!({ "secrets": { "key": "b" } })));
+        assert_ne!(of(&json!({ "secrets": { "key": "a" } })), of(&json!({ "secrets": { "word": "a" } })));
         // What is not said is as usual.
         let usual = [(Operation::Start, usual_patience(Operation::Start))].into();
         assert_eq!(digest(&Kind::default()), digest(&Kind { patience: usual, ..Kind::default() }));
