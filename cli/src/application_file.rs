@@ -2,7 +2,7 @@
 
 use crate::{failure::Failure, files};
 use clap::Args;
-use deploy::{Application, Expansion, Inputs, SecretTexts};
+use deploy::{Application, Definition, Expansion, Inputs, SecretTexts};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -96,10 +96,10 @@ impl Draft {
         Path::new(&self.main).parent().map(Path::to_path_buf).unwrap_or_default()
     }
 
-    /// The texts of all secrets of an expansion. Files are looked for beside the main file, and commands run there.
-    pub(crate) fn secrets(&self, expansion: &Expansion) -> Result<SecretTexts, Failure> {
+    /// The texts of all secrets of components. Files are looked for beside the main file, and commands run there.
+    pub(crate) fn secrets<'a>(&self, of: impl Iterator<Item = &'a Definition>) -> Result<SecretTexts, Failure> {
         let mut texts = SecretTexts::new();
-        for secret in expansion.definitions.values().flat_map(|it| it.secrets.values()) {
+        for secret in of.flat_map(|it| it.secrets.values()) {
             if texts.contains_key(&secret.name) {
                 continue;
             }

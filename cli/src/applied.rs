@@ -1,8 +1,8 @@
 //! Applications as the manager has them: what was applied last, and what of it is found.
 
-use crate::{application_file::Record, failure::Failure, operator::Operator};
+use crate::{application_file::Record, definition, failure::Failure, operator::Operator};
 use cloud_manager::document::{ApplicationRecord, Status, change::read_binding};
-use deploy::{Expansion, Found};
+use deploy::{Expansion, Found, Key};
 use protocol::{Name, Operation};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,6 +14,18 @@ pub(crate) struct Applied {
     pub(crate) version: Option<u64>,
     /// What of it there is: somebody may have changed something by hand, or a VM was lost.
     pub(crate) found: Expansion,
+}
+
+impl Applied {
+    /// What it is called.
+    pub(crate) fn name(&self) -> &str {
+        self.record.expansion.application.as_str()
+    }
+
+    /// Whether it has a component, or should have it.
+    pub(crate) fn knows(&self, key: &Key) -> bool {
+        self.found.components.contains_key(key) || self.record.expansion.components.contains_key(key)
+    }
 }
 
 /// What there is around an application.
@@ -31,14 +43,18 @@ pub(crate) type Learned = BTreeMap<(Name, Operation), Duration>;
 /// Every application, in order of names.
 pub(crate) fn all(operator: &Operator, status: &Status) -> Result<Vec<Applied>, Failure> {
     let kept: Vec<ApplicationRecord> = operator.get("/v1/applications")?;
-    let found = found(status);
-    let mut applications = Vec::new();
+    let mut records: Vec<(Record, Option<u64>)> = Vec::new();
     for ApplicationRecord { name, record, version } in kept {
-        let record: Record = serde_json::from_value(record).map_err(|error| Failure::Record(name, error))?;
-        let found = record.expansion.as_found(&found);
-        applications.push(Applied { record, version, found });
+        let record = serde_json::from_value(record).map_err(|error| Failure::Record(name, error))?;
+        records.push((record, version));
     }
-    Ok(applications)
+    let expansions = records.iter().map(|(record, _)| &record.expansion);
+    let found = Found { kinds: definition::doubtful(operator, status, expansions), ..found(status) };
+    let applied = |(record, version): (Record, Option<u64>)| {
+        let found = record.expansion.as_found(&found);
+        Applied { record, version, found }
+    };
+    Ok(records.into_iter().map(applied).collect())
 }
 
 /// One application, and what there is around it.
@@ -46,7 +62,7 @@ pub(crate) fn one(operator: &Operator, name: &str) -> Result<(Option<Applied>, A
     let status = operator.get("/v1/status")?;
     let (mut own, mut others) = (None, Vec::new());
     for applied in all(operator, &status)? {
-        if applied.record.expansion.application.as_str() == name {
+        if applied.name() == name {
             own = Some(applied);
         } else {
             others.push(applied.found);
@@ -59,7 +75,11 @@ fn learned(status: &Status) -> Learned {
     let mut learned = Learned::new();
     for component in &status.components {
         let Ok(name) = Name::new(&component.name) else { continue };
-        let lengths = [(Operation::Start, component.start_ms), (Operation::Stop, component.stop_ms)];
+        let lengths = [
+            (Operation::Prepare, component.prepare_ms),
+            (Operation::Start, component.start_ms),
+            (Operation::Stop, component.stop_ms),
+        ];
         let known = lengths.into_iter().filter_map(|(it, ms)| Some(((name.clone(), it), Duration::from_millis(ms?))));
         learned.extend(known);
     }
@@ -76,5 +96,6 @@ pub(crate) fn found(status: &Status) -> Found {
         vms: vms.filter_map(|it| name(&it.name)).collect(),
         components: components.filter_map(|it| Some((name(&it.name)?, name(&it.vm)?))).collect(),
         bindings: bindings.filter_map(|it| read_binding(&it.binding).ok()).collect(),
+        kinds: BTreeMap::new(),
     }
 }

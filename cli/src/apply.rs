@@ -4,15 +4,14 @@ use crate::{
     Ending,
     application_file::FileOptions,
     applied,
-    drift::Drift,
     failure::Failure,
     making::{HowOptions, Making},
     operator::Operator,
     screen,
 };
 use clap::Args;
-use cloud_manager::document::{ApplicationRecord, Status};
-use deploy::{Difference, Expansion, Key, Surroundings};
+use cloud_manager::document::ApplicationRecord;
+use deploy::{Expansion, Key, Surroundings};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Make an application as its file describes it
@@ -77,20 +76,6 @@ pub(crate) struct RemoveArguments {
     how: HowOptions,
 }
 
-/// Make an application again as it was applied, wherever something is not
-#[derive(Args)]
-#[command(after_help = "\
-What is missing is added, what was not asked for is removed, and components whose files were changed start again, all in
-safe order. holdfast check says what that would be.
-
-Example: holdfast reconcile shop")]
-pub(crate) struct ReconcileArguments {
-    /// The application
-    application: String,
-    #[command(flatten)]
-    how: HowOptions,
-}
-
 /// A VM to be emptied, or to be used again.
 #[derive(Args)]
 pub(crate) struct DrainArguments {
@@ -106,8 +91,7 @@ pub(crate) fn apply(arguments: &ApplyArguments) -> Result<Ending, Failure> {
     let (before, around) = applied::one(&operator, application.name.as_str())?;
     let surroundings = Surroundings { before: before.as_ref().map(|it| &it.found), others: &around.others };
     let after = arguments.how.placing.expand(&application, &surroundings)?;
-    let restarts = BTreeMap::new();
-    arguments.how.make(&operator, Making { before, after, draft: Some(draft), around: &around, restarts })
+    arguments.how.make(&operator, Making::new(before, after, Some(draft), &around))
 }
 
 pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
@@ -191,9 +175,7 @@ pub(crate) fn remove(arguments: &RemoveArguments) -> Result<Ending, Failure> {
         let (before, around) = applied::one(&operator, &name)?;
         let before = before.ok_or_else(|| Failure::NoApplication(name.clone()))?;
         let after = Expansion::empty(before.record.expansion.application.clone());
-        let restarts = BTreeMap::new();
-        let making = Making { before: Some(before), after, draft: None, around: &around, restarts };
-        ending = arguments.how.make(&operator, making)?;
+        ending = arguments.how.make(&operator, Making::new(Some(before), after, None, &around))?;
         if ending != Ending::Done {
             break;
         }
@@ -240,26 +222,6 @@ pub(crate) fn drain(arguments: &DrainArguments, away: bool) -> Result<Ending, Fa
         screen::print(&format!("{vm} is {} already.\n", if away { "drained" } else { "in use" }))?;
     }
     arguments.how.make_again(&operator, before, draft, &around)
-}
-
-pub(crate) fn reconcile(arguments: &ReconcileArguments) -> Result<Ending, Failure> {
-    let operator = Operator::new(&arguments.how.waiting.operator)?;
-    let (before, around) = applied::one(&operator, &arguments.application)?;
-    let before = before.ok_or_else(|| Failure::NoApplication(arguments.application.clone()))?;
-    let status: Status = operator.get("/v1/status")?;
-    let prefix = format!("{}/", arguments.application);
-    let mut drift = Drift::default();
-    drift.ask(&operator, status.components.iter().filter(|it| it.name.starts_with(&prefix)))?;
-    let own = |name: &str| name.strip_prefix(&prefix)?.parse::<Key>().ok();
-    let restarts = drift.components.into_iter().filter_map(|(name, why)| Some((own(&name)?, why)));
-    // Whatever was applied is wanted; but a component that was lost with its VM may have to go elsewhere.
-    let draft = before.record.draft.clone();
-    let surroundings = Surroundings { before: Some(&before.found), others: &around.others };
-    let after = arguments.how.placing.expand(&draft.read()?, &surroundings)?;
-    let replaced = Difference::between(&before.found, &after).components;
-    let restarts = restarts.filter(|(key, _)| !replaced.contains_key(key)).collect();
-    let (before, draft) = (Some(before), Some(draft));
-    arguments.how.make(&operator, Making { before, after, draft, around: &around, restarts })
 }
 
 fn wrong(text: &str, why: &str) -> Failure {

@@ -6,6 +6,7 @@
 use crate::{
     Ending,
     applied::{self, Applied},
+    chosen::Chosen,
     failure::Failure,
     operator::{Operator, OperatorOptions},
     screen,
@@ -15,9 +16,9 @@ use cloud_manager::{
     client::segment,
     document::{Component, Status},
 };
-use deploy::{Difference, How};
+use deploy::{Difference, How, Key};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// See whether what runs is what was asked for: on the manager's books and on the machines
 #[derive(Args)]
@@ -25,7 +26,8 @@ use std::collections::BTreeMap;
 Exit code 1 if something is not as it was asked for; holdfast reconcile mends it.
 
 Example: holdfast check
-         holdfast check shop")]
+         holdfast check shop
+         holdfast check 'shop/web[0]'")]
 pub(crate) struct Arguments {
     /// Applications or components [default: all]
     names: Vec<String>,
@@ -50,34 +52,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.operator)?;
     let status: Status = operator.get("/v1/status")?;
     let applications = applied::all(&operator, &status)?;
-    let is_known = |name: &String| {
-        applications.iter().any(|it| it.record.expansion.application.as_str() == name)
-            || status.components.iter().any(|it| it.name == *name)
-    };
-    if let Some(name) = arguments.names.iter().find(|name| !is_known(name)) {
-        return Err(Failure::Usage(format!("there is no application and no component {name}")));
-    }
-    let wanted = |name: &str| {
-        let home = name.split_once('/').map_or(name, |(home, _)| home);
-        arguments.names.is_empty() || arguments.names.iter().any(|it| it == name || it == home)
-    };
+    let chosen = Chosen::read(&arguments.names, &applications, &status)?;
+    let all = arguments.names.is_empty();
     let mut drift = Drift::default();
     for applied in &applications {
-        let name = applied.record.expansion.application.as_str();
-        let lines = on_the_books(applied);
-        if wanted(name) && !lines.is_empty() {
-            drift.applications.insert(name.into(), lines);
+        let named = chosen.applications.iter().find(|(name, _)| name == applied.name()).map(|(_, keys)| keys);
+        let Some(keys) = named.map(Option::as_ref).or(all.then_some(None)) else { continue };
+        let lines = on_the_books(applied, keys);
+        if !lines.is_empty() {
+            drift.applications.insert(applied.name().into(), lines);
         }
     }
-    drift.ask(&operator, status.components.iter().filter(|it| wanted(&it.name)))?;
+    drift.ask(&operator, status.components.iter().filter(|it| all || chosen.contains(&it.name)))?;
     screen::show(arguments.operator.json, &drift, || screen::coloured(&drift.told()))?;
     Ok(if drift.is_nothing() { Ending::Done } else { Ending::Refuted })
 }
 
-/// What of an application is not there, or is there and was not asked for.
-pub(crate) fn on_the_books(applied: &Applied) -> Vec<String> {
-    let difference = Difference::between(&applied.found, &applied.record.expansion);
-    let line = |what: &str, key: &deploy::Key, how: &How| match how {
+/// What of an application, or of some of its components, is not there, or is there and was not asked for.
+pub(crate) fn on_the_books(applied: &Applied, keys: Option<&BTreeSet<Key>>) -> Vec<String> {
+    let mut difference = Difference::between(&applied.found, &applied.record.expansion);
+    if let Some(keys) = keys {
+        difference = difference.about(keys);
+    }
+    let line = |what: &str, key: &Key, how: &How| match how {
         How::Added => format!("{what}{key} is missing"),
         How::Removed => format!("{what}{key} was not asked for"),
         How::Replaced(why) | How::Adjusted(why) => format!("{what}{key} is not as it should be: {}", why.join(", ")),

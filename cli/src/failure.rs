@@ -81,6 +81,21 @@ pub(crate) enum Failure {
     /// The manager has no such application.
     #[error("the manager has no application {0} (holdfast apply makes one)")]
     NoApplication(String),
+    /// Nobody has said how this component should be.
+    #[error(
+        "{0} belongs to no application as it was applied, so nobody has said how it should be (holdfast check {0} looks at its machine; holdfast component restart, replace or remove {0} changes it)"
+    )]
+    NotApplied(String),
+    /// A component cannot start without another, which is missing, too. Nothing was changed.
+    #[error("{component} needs {provider}, which is missing, too (holdfast reconcile {together})")]
+    NeedsMore {
+        /// The component.
+        component: String,
+        /// What it needs.
+        provider: String,
+        /// All that would have to be mended together.
+        together: String,
+    },
     /// There is nothing to go back to.
     #[error("application {0} was applied once: there is nothing before that")]
     NothingBefore(String),

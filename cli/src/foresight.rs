@@ -157,20 +157,17 @@ fn timing(expansions: &[&Expansion], learned: &Learned) -> (Timing, bool) {
             for (operation, takes_ms) in &definition.takes_ms {
                 timing.components.insert((name.clone(), *operation), always(Duration::from_millis(*takes_ms)));
             }
-            for operation in [Operation::Start, Operation::Stop] {
-                if definition.takes_ms.contains_key(&operation) {
+            let operations = &definition.recipe.operations;
+            let prepares = operations.install.is_some() || operations.announce.is_some();
+            for operation in [Operation::Prepare, Operation::Start, Operation::Stop] {
+                if definition.takes_ms.contains_key(&operation) || (operation == Operation::Prepare && !prepares) {
                     continue;
                 }
                 let group = format!("{}/{}", expansion.application, key.group);
                 let length = learned.get(&(name.clone(), operation)).or_else(|| of_groups.get(&(group, operation)));
                 known &= length.is_some();
-                timing.components.extend(length.map(|it| ((name.clone(), operation), always(*it))));
-            }
-            let operations = &definition.recipe.operations;
-            let prepares = operations.install.is_some() || operations.announce.is_some();
-            if prepares && !definition.takes_ms.contains_key(&Operation::Prepare) {
-                timing.components.insert((name, Operation::Prepare), always(UNKNOWN));
-                known = false;
+                let length = *length.unwrap_or(&UNKNOWN);
+                timing.components.insert((name.clone(), operation), always(length));
             }
         }
     }

@@ -11,10 +11,12 @@ mod apply;
 mod audit;
 mod binding;
 mod change;
+mod chosen;
 mod completions;
 mod component;
 mod component_file;
 mod component_options;
+mod definition;
 mod demo;
 mod drift;
 mod explore;
@@ -36,6 +38,7 @@ mod plain_http;
 mod plan;
 mod progress;
 mod progress_of_change;
+mod reconcile;
 mod replay;
 mod screen;
 mod service;
@@ -72,7 +75,7 @@ enum Command {
     Scale(apply::ScaleArguments),
     Rollback(apply::RollbackArguments),
     Check(drift::Arguments),
-    Reconcile(apply::ReconcileArguments),
+    Reconcile(reconcile::Arguments),
     Remove(apply::RemoveArguments),
     Fmt(language::FmtArguments),
     Schema(language::SchemaArguments),
@@ -117,7 +120,7 @@ fn main() -> ExitCode {
         Command::Scale(arguments) => apply::scale(&arguments),
         Command::Rollback(arguments) => apply::rollback(&arguments),
         Command::Check(arguments) => drift::run(&arguments),
-        Command::Reconcile(arguments) => apply::reconcile(&arguments),
+        Command::Reconcile(arguments) => reconcile::run(&arguments),
         Command::Remove(arguments) => apply::remove(&arguments),
         Command::Fmt(arguments) => language::format(&arguments),
         Command::Schema(arguments) => language::schema(&arguments),

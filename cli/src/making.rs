@@ -15,7 +15,7 @@ use crate::{
 };
 use clap::Args;
 use cloud_manager::document::{ApplicationRecord, NewChange, NewComponent, NewNeed, NewVm, Prediction, WishDocument};
-use deploy::{Expansion, Key, Planned, Surroundings, rolling};
+use deploy::{Expansion, How, Key, Planned, Surroundings, rolling};
 use protocol::{Name, Strategy, Wish};
 use serde_json::Value;
 use std::{
@@ -54,6 +54,23 @@ pub(crate) struct Making<'a> {
     pub(crate) around: &'a Around,
     /// Components that are to start again, and why.
     pub(crate) restarts: BTreeMap<Key, Vec<String>>,
+    /// Where only some components are mended: what else there is.
+    pub(crate) rest: Option<Rest>,
+}
+
+/// What is not mended with some components of an application.
+pub(crate) struct Rest {
+    /// What was applied, which is still to be reached.
+    pub(crate) applied: Expansion,
+    /// How many things are not as they were applied, and stay so.
+    pub(crate) left: usize,
+}
+
+impl<'a> Making<'a> {
+    /// A whole application.
+    pub(crate) fn new(before: Option<Applied>, after: Expansion, draft: Option<Draft>, around: &'a Around) -> Self {
+        Self { before, after, draft, around, restarts: BTreeMap::new(), rest: None }
+    }
 }
 
 impl HowOptions {
@@ -68,26 +85,32 @@ impl HowOptions {
         let application = draft.read()?;
         let surroundings = Surroundings { before: Some(&before.found), others: &around.others };
         let after = self.placing.expand(&application, &surroundings)?;
-        let restarts = BTreeMap::new();
-        self.make(operator, Making { before: Some(before), after, draft: Some(draft), around, restarts })
+        self.make(operator, Making::new(Some(before), after, Some(draft), around))
     }
 
     /// Shows what will be changed, asks, and has it made.
     pub(crate) fn make(&self, operator: &Operator, making: Making<'_>) -> Result<Ending, Failure> {
-        let Making { before, after, draft, around, restarts } = making;
+        let Making { before, after, draft, around, restarts, rest } = making;
         let json = self.waiting.operator.json;
         let nothing = Expansion::empty(after.application.clone());
         let then = before.as_ref().map_or(&nothing, |it| &it.found);
         let ends = self.rolling.map_or_else(|| vec![after.clone()], |out_max| rolling(then, &after, out_max));
-        let (plan, steps) = Plan::new(then, &ends, around, self.strategy, restarts);
+        let (mut plan, steps) = Plan::new(then, &ends, around, self.strategy, restarts);
+        plan.left = rest.as_ref().map_or(0, |it| it.left);
         // For programs there is one document: what came of it.
         if !json || self.dry_run {
             screen::show(json, &plan, || screen::coloured(&plan.told(then, &after)))?;
+        } else {
+            anstream::eprint!("{}", plan.told_left());
         }
         let same_files = before.as_ref().map(|it| &it.record.draft) == draft.as_ref();
         if plan.is_empty() && (same_files || self.dry_run) {
             if json && !self.dry_run {
-                screen::print_document(&serde_json::json!({ "changed": false }))?;
+                let mut document = serde_json::json!({ "changed": false });
+                if let Some(rest) = &rest {
+                    document["left"] = rest.left.into();
+                }
+                screen::print_document(&document)?;
             }
             return Ok(Ending::Done);
         }
@@ -108,15 +131,20 @@ impl HowOptions {
             screen::print("Nothing was changed.\n")?;
             return Ok(Ending::Refuted);
         }
-        let secrets = draft.as_ref().map(|draft| draft.secrets(&after)).transpose()?.unwrap_or_default();
+        // Nobody is asked for secrets of components that stay as they are.
+        let comes = |how: &How| matches!(how, How::Added | How::Replaced(_));
+        let new = plan.difference.components.iter().filter(|(_, how)| comes(how));
+        let new = new.filter_map(|(key, _)| after.definition_of(key));
+        let secrets = draft.as_ref().map(|draft| draft.secrets(new)).transpose()?.unwrap_or_default();
         let mut version = before.as_ref().map_or(Some(0), |it| it.version);
         // What is mended is what was applied, not something to go back from.
         let previous = before.and_then(|it| if same_files { it.record.previous } else { Some(it.record.draft) });
         let name = after.application.to_string();
         let mut ending = Ending::Done;
         for (place, step) in steps.iter().enumerate() {
+            let expansion = rest.as_ref().map_or(&step.after, |it| &it.applied);
             let record =
-                draft.clone().map(|draft| Record { draft, expansion: step.after.clone(), previous: previous.clone() });
+                draft.clone().map(|draft| Record { draft, expansion: expansion.clone(), previous: previous.clone() });
             let record =
                 record.map_or(Ok(Value::Null), |record| serde_json::to_value(&record).map_err(io::Error::from))?;
             let replaced = version;

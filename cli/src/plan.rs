@@ -74,6 +74,9 @@ pub(crate) struct Plan {
     /// Components that stop and start again, and why.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     restarts: BTreeMap<Key, Vec<String>>,
+    /// How many other things are not as they were applied, and stay so.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) left: usize,
     pub(crate) strategy: Strategy,
     /// How many changes lead there.
     steps: usize,
@@ -199,6 +202,7 @@ impl Plan {
             bindings: after.bindings(),
             difference: Difference::between(before, after),
             restarts,
+            left: 0,
             strategy: steps.first().map_or_else(Strategy::default, |it| it.strategy),
             steps: steps.len(),
             wishes: changes.iter().map(|it| it.wishes.len()).sum(),
@@ -230,7 +234,7 @@ impl Plan {
             text += &table(["COST", "STOPPED", "PROVEN"], &self.trade_offs.iter().map(row).collect::<Vec<_>>());
         }
         if self.is_empty() {
-            return text + "Nothing is different.\n";
+            return text + "Nothing is different.\n" + &self.told_left();
         }
         let place = |key: &Key| after.components.get(key).map(|it| format!(" on {}", it.vm)).unwrap_or_default();
         let line = |what: &str, key: &Key, how: &How| match how {
@@ -259,8 +263,28 @@ impl Plan {
             0 | 1 => format!("Strategy: {strategy}\n"),
             steps => format!("In {steps} steps, one after the other\n"),
         };
-        text + &foresight::told(&self.foresight)
+        text + &foresight::told(&self.foresight) + &self.told_left()
     }
+
+    /// What is not as it was applied, and stays so.
+    pub(crate) fn told_left(&self) -> String {
+        let application = &self.application;
+        match self.left {
+            0 => String::new(),
+            1 => format!(
+                "1 other thing of {application} is not as asked for; holdfast reconcile {application} mends it\n"
+            ),
+            left => format!(
+                "{} other things of {application} are not as asked for; holdfast reconcile {application} mends them\n",
+                counted(left)
+            ),
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is Serde's")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// The first of many lines, and how many there are besides.

@@ -60,7 +60,7 @@ fn drift(operator: &Operator, status: &Status) -> Vec<String> {
         let name = &applied.record.expansion.application;
         // What is under way is on the books already.
         lines.extend(
-            drift::on_the_books(applied).iter().map(|line| format!("{name}: {line} (holdfast reconcile {name})")),
+            drift::on_the_books(applied, None).iter().map(|line| format!("{name}: {line} (holdfast reconcile {name})")),
         );
     }
     lines

@@ -5,11 +5,17 @@
 
 mod site;
 
-use cloud_manager::client::ClientError;
+use cloud_manager::client::{ClientError, segment};
 use cloud_manager::document::{Accepted, ApplicationRecord, Component, EventDocument, NewChange, NewComponent};
 use serde_json::{Value, json};
-use site::{Site, order};
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use site::{HOLDFAST, Site, bind, order};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 /// Web servers that need a database, each with a file of its own.
 const SHOP: &str = r#"holdfast: 1
@@ -112,6 +118,137 @@ async fn drift_is_found_and_mended_in_safe_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_component_is_mended_and_the_others_are_left() {
+    let (site, _) = shop("single");
+    for component in ["shop/database[0]", "shop/web[0]"] {
+        let name = if component == "shop/web[0]" { "web.conf" } else { "database.conf" };
+        fs::write(file(&site, component, name).await, "nonsense").unwrap();
+    }
+    site.done(&["component", "remove", "shop/web[3]"]);
+    site.done(&["component", "add", "shop/web[9]", "--on", "shop/web[0]", "--start", "exec sleep 100000"]);
+
+    // Of each, only what is wrong with itself is told.
+    let told = site.refused(&["check", "shop/web[3]"]);
+    assert!(
+        told.contains("shop: web[3] is missing") && told.contains("web[3].db → database[0].sql is missing"),
+        "{told}"
+    );
+    assert_eq!(told.lines().count(), 2, "{told}");
+    assert!(site.done(&["check", "shop/web[1]"]).contains("(1 components looked at)"));
+
+    // One that is missing comes back with its bindings, and nothing else is touched.
+    let after = site.status().await.newest_event;
+    let told = site.done(&["reconcile", "shop/web[3]", "--yes"]);
+    let left = "3 other things of shop are not as asked for; holdfast reconcile shop mends them";
+    assert!(told.contains("+ web[3] on web[1]") && told.contains(left), "{told}");
+    let events = told_since(&site, after).await;
+    assert_eq!(order(&events, "started"), ["shop/web[3]"]);
+    assert_eq!(order(&events, "stopping"), [""; 0]);
+
+    // One whose file was changed starts again.
+    let told = site.done(&["reconcile", "shop/web[0]", "--dry-run", "--json"]);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["restarts"], &told["left"]), (&json!({ "web[0]": ["file web.conf was changed"] }), &json!(2)));
+    let after = site.status().await.newest_event;
+    site.done(&["reconcile", "shop/web[0]", "--yes"]);
+    assert_eq!(order(&told_since(&site, after).await, "stopping"), ["shop/web[0]"]);
+    assert_eq!(fs::read_to_string(file(&site, "shop/web[0]", "web.conf").await).unwrap(), "hello key-of-swordfish");
+
+    // One that nobody asked for goes. What is left is still known to be wrong.
+    let told = site.done(&["reconcile", "shop/web[9]", "--yes"]);
+    assert!(told.contains("- web[9]") && told.contains("1 other thing of shop is not as asked for"), "{told}");
+    let told = site.refused(&["check"]);
+    assert_eq!(told, "✗ shop/database[0]: file database.conf was changed\n");
+    let told = site.done(&["reconcile", "shop/web[2]", "--yes"]);
+    assert!(told.contains("Nothing is different.\n1 other thing of shop"), "{told}");
+    site.done(&["reconcile", "shop", "--yes"]);
+
+    // One that was moved by hand goes back to where it was put.
+    site.done(&["component", "replace", "shop/web[2]", "--on", "shop/web[1]"]);
+    let told = site.refused(&["check", "shop"]);
+    assert!(told.contains("web[2] is not as it should be: moves from web[1] to web[0]"), "{told}");
+    let told = site.done(&["reconcile", "shop/web[2]", "--yes"]);
+    assert!(told.contains("± web[2] is replaced: moves from web[1] to web[0]"), "{told}");
+    site.done(&["check"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_mended_alone_is_refused_before_anything_is_touched() {
+    let (site, _) = shop("alone");
+    site.done(&["component", "remove", "shop/database[0]", "shop/web[3]", "--incomplete"]);
+    site.done(&["component", "add", "helper", "--on", "shop/web[0]", "--start", "exec sleep 100000"]);
+    let before = site.status().await.newest_event;
+    let told = site.refused(&["reconcile", "shop/web[3]", "--yes"]);
+    let together = "shop/web[3] needs shop/database[0], which is missing, too (holdfast reconcile 'shop/database[0]' 'shop/web[3]')";
+    assert!(told.contains(together), "{told}");
+    let told = site.refused(&["reconcile", "shop/wep[0]", "--yes"]);
+    assert!(told.contains("no component shop/wep[0] (did you mean `shop/web[0]`?)"), "{told}");
+    // What nobody applied can be looked at, and not made as it should be.
+    let told = site.refused(&["reconcile", "shop", "helper", "--yes"]);
+    assert!(told.contains("helper belongs to no application as it was applied"), "{told}");
+    assert!(site.done(&["check", "helper"]).contains("(1 components looked at)"));
+    assert_eq!(site.status().await.newest_event, before);
+
+    // A provider comes back with those who were bound to it.
+    site.done(&["reconcile", "shop/database[0]", "shop/web[3]", "--yes"]);
+    let all = components(&site).await;
+    assert!(all.iter().all(|it| it.state == "started") && all.len() == 6, "{all:?}");
+    site.done(&["check"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_under_the_same_name_is_found_and_replaced() {
+    let (site, path) = shop("another");
+    // The same again is no other one, whoever put it there.
+    site.done(&["component", "replace", "shop/database[0]"]);
+    site.done(&["check"]);
+
+    // Somebody changes what a component does, what another is given, and what a third one needs.
+    site.done(&["component", "replace", "shop/database[0]", "--start", "exec sleep 99999"]);
+    let place = format!("/v1/components/{}/definition", segment("shop/web[1]"));
+    let mut changed: NewComponent = site.client.get(&place).await.unwrap();
+    changed.recipe["parameters"]["greeting"] = json!("go away");
+    changed.recipe["parameters"]["haste"] = json!(1);
+    let change = json!({ "strategy": "down-then-up", "incomplete": true, "wishes": [
+        { "remove-component": "shop/web[1]" },
+        { "add-component": changed },
+        bind("shop/web[1].db → shop/database[0].sql"),
+        { "set-need": { "component": "shop/web[2]", "import": "db", "number": 2 } },
+    ] });
+    site.make(&change).await;
+    let told = site.refused(&["check"]);
+    let wrong = [
+        "✗ shop: database[0] is not as it should be: operation start",
+        "✗ shop: web[1] is not as it should be: parameter greeting: \"go away\" → \"hello\", parameter haste goes",
+        "✗ shop: web[2] is not as it should be: db needs strong 1, not 2",
+    ];
+    assert_eq!(told.lines().collect::<Vec<_>>(), wrong);
+    assert!(
+        site.done(&["status"])
+            .contains("database[0] is not as it should be: operation start (holdfast reconcile shop)")
+    );
+    let told = site.done(&["apply", path.to_str().unwrap(), "--dry-run"]);
+    assert!(told.contains("± database[0] is replaced: operation start") && !told.contains("swordfish"), "{told}");
+
+    let told = site.done(&["reconcile", "shop/web[1]", "--yes"]);
+    assert!(told.contains("± web[1] is replaced") && told.contains("2 other things of shop"), "{told}");
+    assert_eq!(site.refused(&["check"]).lines().collect::<Vec<_>>(), [wrong[0], wrong[2]]);
+    let told = site.done(&["reconcile", "shop", "--yes"]);
+    assert!(
+        told.contains("± database[0] is replaced") && told.contains("~ web[2]: db needs strong 1, not 2"),
+        "{told}"
+    );
+    site.done(&["check"]);
+    assert_eq!(fs::read_to_string(file(&site, "shop/web[1]", "web.conf").await).unwrap(), "hello key-of-swordfish");
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_is_shown_a_secret() {
     let (site, _) = shop("secrets");
     // The component has it, and so has who it was handed to.
@@ -201,6 +338,50 @@ async fn a_group_is_replaced_a_few_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn how_long_it_took_to_install_is_remembered() {
+    let site = Site::open("installed");
+    let text = |level: u32, users: u32| {
+        format!(
+            r#"holdfast: 1
+application: tools
+types:
+  Tool:
+    parameters: {{ level: {level} }}
+    exports: {{ tool: {{ values: [host] }} }}
+    operations:
+      install: "true"
+      start: {{ process: "exec sleep 100000" }}
+  User:
+    parameters: {{ level: {level} }}
+    imports: {{ tool: tool }}
+    operations:
+      install: "true"
+      start: {{ process: "exec sleep 100000" }}
+vms: {{ v: {{ cloud: local }} }}
+components: {{ tool: {{ type: Tool }}, user: {{ type: User, count: {users} }} }}
+"#
+        )
+    };
+    let path = site.place.join("tools.yaml");
+    // Whoever comes when all that it needs is there waits for nothing but being prepared.
+    for users in [0, 1] {
+        fs::write(&path, text(1, users)).unwrap();
+        site.done(&["apply", "tools.yaml", "--yes"]);
+    }
+    let all = components(&site).await;
+    assert!(all.len() == 2 && all.iter().all(|it| it.prepare_ms.is_some()), "{all:?}");
+    // Once both were stopped, too, nothing has to be supposed.
+    let foreseen = || -> Value {
+        fs::write(&path, text(2, 1)).unwrap();
+        serde_json::from_str(&site.done(&["plan", "tools.yaml", "--live", "--json"])).unwrap()
+    };
+    assert_eq!(foreseen()["foresight"]["known"], false);
+    site.done(&["component", "restart", "tools/tool[0]"]);
+    assert_eq!(foreseen()["foresight"]["known"], true);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_vm_is_emptied_and_used_again() {
     let (site, _) = shop("drain");
     let on_first = |all: &[Component]| all.iter().filter(|it| it.vm == "shop/web[0]" && !it.leaving).count();
@@ -229,12 +410,17 @@ async fn a_change_under_way_can_be_followed_again() {
     fs::write(site.place.join("slow.yaml"), text).unwrap();
     site.done(&["apply", "slow.yaml", "--yes", "--no-wait"]);
     assert!(site.done(&["show", "1"]).contains("not done"));
-    let told = std::thread::scope(|scope| {
-        let followed = scope.spawn(|| site.done(&["show", "1", "--follow"]));
-        fs::write(&gate, "").unwrap();
-        followed.join().unwrap()
-    });
-    assert!(told.contains("✓ change 1 is done"), "{told}");
+    let mut follower = Command::new(HOLDFAST)
+        .args(["show", "1", "--follow"])
+        .env("HOLDFAST_ACCESS", site.data().join("access.json"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(follower.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(told.any(|line| line.contains("not done")));
+    fs::write(&gate, "").unwrap();
+    assert!(told.any(|line| line.contains("✓ change 1 is done")));
+    assert!(follower.wait().unwrap().success());
     site.remove_everything().await;
 }
 

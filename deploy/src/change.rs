@@ -154,6 +154,16 @@ impl<'a> Kinds<'a> {
     }
 }
 
+impl Definition {
+    /// What the manager is asked for, but for how many providers each component of the group needs.
+    ///
+    /// A secret that is not among the texts is left out.
+    pub fn kind(&self, secrets: &SecretTexts) -> Kind {
+        let numbers: Vec<u32> = self.imports.values().map(|it| it.need.number()).collect();
+        kind(self, &numbers, secrets)
+    }
+}
+
 fn kind(definition: &Definition, numbers: &[u32], secrets: &SecretTexts) -> Kind {
     let mut recipe = definition.recipe.clone();
     for (parameter, secret) in &definition.secrets {

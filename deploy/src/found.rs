@@ -1,9 +1,13 @@
 //! An application as it is found, beside what was applied: somebody may have added or removed something by hand, and a VM
 //! may have been lost with all that was on it.
 
-use crate::expansion::{Component, Expansion, Key, Reference};
-use protocol::{Name, Wire};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::expansion::{Component, Definition, Expansion, Import, Key, Reference, Secret};
+use protocol::{Kind, Name, Wire};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
+use vm_agent::recipe::Recipe;
 
 /// What the manager has, of all applications.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +18,8 @@ pub struct Found {
     pub components: BTreeMap<Name, Name>,
     /// Bindings.
     pub bindings: BTreeSet<Wire>,
+    /// What components are, of which it is doubtful whether they are what was applied.
+    pub kinds: BTreeMap<Name, Kind>,
 }
 
 impl Expansion {
@@ -31,6 +37,10 @@ impl Expansion {
             let (Some(key), Some(vm)) = (own(name), own(vm)) else { continue };
             // Of what nobody applied it is only known that it is there.
             expansion.definitions.entry(key.group.clone()).or_default();
+            let kind = found.kinds.get(name);
+            let other = kind.and_then(|kind| self.definition_of(&key)?.as_found(kind));
+            let own = other.or_else(|| self.older.get(&key).cloned());
+            expansion.older.extend(own.map(|it| (key.clone(), it)));
             expansion.components.insert(key, Component { vm, bound: BTreeMap::new() });
         }
         for wire in &found.bindings {
@@ -46,11 +56,31 @@ impl Expansion {
                 component.bound.entry(wire.import.clone()).or_default().push(provider);
             }
         }
-        let older = self.older.iter().filter(|(key, _)| expansion.components.contains_key(*key));
-        expansion.older = older.map(|(key, it)| (key.clone(), it.clone())).collect();
         for component in expansion.components.values_mut() {
             component.bound.values_mut().for_each(|providers| providers.sort());
         }
         expansion
+    }
+}
+
+impl Definition {
+    /// What a component is that was to be this one. What only predictions look at is taken to be the same, and so are the
+    /// texts of secrets, which nobody is shown; nothing, if it cannot be read.
+    fn as_found(&self, kind: &Kind) -> Option<Self> {
+        let mut recipe = Recipe::decode(&kind.recipe).ok()?;
+        let secrets = mem::take(&mut recipe.secrets).into_keys().map(|parameter| {
+            let unknown = || Secret { name: parameter.clone(), from: String::new(), place: String::new(), version: 0 };
+            let secret = self.secrets.get(&parameter).cloned().unwrap_or_else(unknown);
+            (parameter, secret)
+        });
+        let import = |it: &protocol::Import| Import { export: it.export.clone(), need: it.need, all: false };
+        Some(Self {
+            secrets: secrets.collect(),
+            imports: kind.imports.iter().map(|(name, it)| (name.clone(), import(it))).collect(),
+            exports: kind.exports.clone(),
+            patience: kind.patience.clone(),
+            recipe,
+            ..self.clone()
+        })
     }
 }

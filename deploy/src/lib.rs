@@ -28,6 +28,7 @@ mod expansion;
 mod format;
 mod found;
 mod import;
+mod mending;
 mod nearest;
 mod node;
 mod operations;
@@ -55,6 +56,7 @@ pub use expansion::{
 pub use format::format;
 pub use found::Found;
 pub use import::{ComposeOptions, Imported, Remark, With, import_compose};
+pub use nearest::hint;
 pub use picture::picture;
 pub use problem::{Problem, Problems};
 pub use rolling::rolling;

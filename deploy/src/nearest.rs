@@ -8,7 +8,7 @@ pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>)
 }
 
 /// ` (did you mean …?)`, or all there is if that is little, or nothing.
-pub(crate) fn hint<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn hint<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match (nearest(given, known.iter().copied()), known.len()) {
         (Some(name), _) => format!(" (did you mean `{name}`?)"),

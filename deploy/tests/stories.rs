@@ -4,10 +4,10 @@
 
 mod shop;
 
-use deploy::{Difference, Expansion, How, Inputs, Surroundings};
+use deploy::{Difference, Expansion, How, Inputs, Key, Surroundings};
 use protocol::{Strategy, Wish};
 use shop::{SHOP, bindings, expand, expand_after, read, vms};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn difference(one: &Expansion, other: &Expansion) -> Difference {
     Difference::between(one, other)
@@ -234,4 +234,56 @@ fn secrets_are_named_and_never_kept() {
     // A raised version replaces whoever has it.
     let raised = expand_after(&text.replace("PASSWORD } }", "PASSWORD, version: 2 } }"), &expansion);
     assert_eq!(difference(&expansion, &raised).components.len(), 1);
+}
+
+#[test]
+fn some_components_are_mended_and_the_rest_stays() {
+    let wanted = expand(SHOP);
+    let key = |text: &str| text.parse::<Key>().unwrap();
+    let keys = |texts: &[&str]| texts.iter().map(|text| key(text)).collect::<BTreeSet<Key>>();
+    // A VM is lost with all that was on it, one is missing, one nobody asked for, one is another.
+    let mut found = wanted.clone();
+    found.vms.remove(&key("data[0]"));
+    found.components.retain(|_, it| it.vm != key("data[0]"));
+    found.components.remove(&key("app[2]"));
+    found.components.insert(key("app[9]"), wanted.components[&key("app[1]")].clone());
+    found.components.values_mut().for_each(|it| it.bound.clear());
+    let mut other = wanted.definitions[&key("app[1]").group].clone();
+    other.recipe.environment.insert("HASTE".into(), "1".into());
+    found.older.insert(key("app[1]"), other);
+
+    let mend = |texts: &[&str]| wishes(&found, &found.mended(&wanted, &keys(texts)));
+    assert_eq!(mend(&[]), [""; 0]);
+    assert_eq!(mend(&["app[9]"]), ["- shop/app[9]"]);
+    assert_eq!(
+        mend(&["database[0]"]),
+        ["+ vm shop/data[0]", "+ shop/database[0] on shop/data[0]", "bind shop/app[0].db → shop/database[0].sql"]
+    );
+    assert_eq!(
+        mend(&["app[2]", "database[0]"]),
+        [
+            "+ vm shop/data[0]",
+            "+ shop/app[2] on shop/web[0]",
+            "+ shop/database[0] on shop/data[0]",
+            "bind shop/app[0].db → shop/database[0].sql",
+            "bind shop/app[2].db → shop/database[0].sql"
+        ]
+    );
+    assert_eq!(mend(&["app[1]"]), ["- shop/app[1]", "+ shop/app[1] on shop/web[1]"]);
+    // All of it, but for VMs that nobody chose, is what was wanted.
+    let all: BTreeSet<Key> = found.components.keys().chain(wanted.components.keys()).cloned().collect();
+    assert!(difference(&found.mended(&wanted, &all), &wanted).is_empty());
+
+    // Who cannot start without others says so; what is weak is no reason.
+    let lacking = |texts: &[&str]| {
+        let lacking = found.lacking(&wanted, &keys(texts), |_, _| false);
+        lacking.iter().map(|(client, provider)| format!("{client} lacks {provider}")).collect::<Vec<_>>()
+    };
+    assert_eq!(lacking(&["app[2]"]), ["app[2] lacks database[0]"]);
+    assert_eq!(lacking(&["app[2]", "database[0]"]), [""; 0]);
+
+    let about = difference(&found, &wanted).about(&keys(&["database[0]"]));
+    assert_eq!(about.components, BTreeMap::from([(key("database[0]"), How::Added)]));
+    let bound: Vec<String> = about.bound.iter().map(ToString::to_string).collect();
+    assert_eq!(bound, ["app[0].db → database[0].sql", "app[2].db → database[0].sql"]);
 }

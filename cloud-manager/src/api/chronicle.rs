@@ -5,13 +5,16 @@
 
 use crate::{
     desk::{Desk, Event, Halted},
-    document::{ChangeRecord, PhaseRecord, event::phase_name},
+    document::{ChangeRecord, PhaseRecord, digest::digest, event::phase_name},
 };
 use protocol::{
-    ChangeId, ComponentId, ComponentState,
-    manager::{Book, News},
+    ChangeId, ComponentId, ComponentState, Kind, Need,
+    manager::{Book, ComponentEntry, News},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
 
 /// How many changes are remembered; the oldest that are done fall away.
 const CHANGES_MAX: usize = 10_000;
@@ -26,13 +29,18 @@ pub(super) struct Chronicle {
     newest: u64,
     changes: BTreeMap<u64, Told>,
     components: BTreeMap<ComponentId, Life>,
-    /// How long the last start and the last stop of each component took, by name: who comes back takes about as long.
+    /// How long the last operations of each component took, by name: who comes back takes about as long.
     lengths: BTreeMap<String, Lengths>,
+    /// The number of each component's definition, which never changes: it is long to reckon, and often asked for.
+    digests: BTreeMap<ComponentId, u64>,
+    /// From when to when each component was there before its first start, until it is clear what it did meanwhile.
+    beginnings: BTreeMap<ComponentId, (u64, u64)>,
 }
 
 /// How long operations took.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lengths {
+    pub(super) prepare_ms: Option<u64>,
     pub(super) start_ms: Option<u64>,
     pub(super) stop_ms: Option<u64>,
 }
@@ -49,6 +57,8 @@ struct Told {
 struct Life {
     since_ms: u64,
     state: Option<ComponentState>,
+    /// It has done nothing but prepare, if anything.
+    fresh: bool,
     failure: Option<String>,
 }
 
@@ -62,6 +72,39 @@ impl Chronicle {
             }
             events.iter().for_each(|event| self.read(event));
         }
+    }
+
+    /// Takes note of what only the book knows of components that are new.
+    pub(super) fn learn(&mut self, book: &Book) {
+        let mut alike: BTreeMap<&Kind, u64> = BTreeMap::new();
+        for entry in book.components() {
+            let Some(id) = entry.id else { continue };
+            let reckon = || *alike.entry(&entry.kind).or_insert_with(|| digest(&entry.kind));
+            self.digests.entry(id).or_insert_with(reckon);
+        }
+        for (component, (from, to)) in mem::take(&mut self.beginnings) {
+            let entry =
+                book.component_by_id(component).filter(|it| it.kind.prepares && self.all_were_there(book, it, from));
+            if let Some(entry) = entry {
+                self.lengths.entry(entry.name.to_string()).or_default().prepare_ms = Some(to - from);
+            }
+        }
+        if self.digests.len() > book.components().count() + STRANGERS_MAX {
+            self.digests.retain(|component, _| book.component_by_id(*component).is_some());
+        }
+    }
+
+    /// Whether a component had nobody to wait for from then on: nobody says when it was prepared, but whoever waits for
+    /// nothing else starts as soon as it is.
+    fn all_were_there(&self, book: &Book, entry: &ComponentEntry, from: u64) -> bool {
+        let started = |life: &Life| life.state == Some(ComponentState::Started) && life.since_ms <= from;
+        let is_there = |it: &ComponentEntry| it.id.and_then(|id| self.components.get(&id)).is_some_and(started);
+        book.borrowed(entry).all(|it| matches!(it.need(), Need::Weak(_)) || is_there(book.provider_of(it)))
+    }
+
+    /// The number of a component's definition.
+    pub(super) fn digest(&self, component: ComponentId) -> Option<u64> {
+        self.digests.get(&component).copied()
     }
 
     /// Forgets the components that went without news of their own, with a lost VM.
@@ -143,8 +186,12 @@ impl Chronicle {
             News::ComponentIs(component, condition) => {
                 let life = self.components.entry(*component).or_default();
                 let was = life.state.replace(condition.state);
-                let took = event.at_ms.saturating_sub(life.since_ms);
-                life.since_ms = event.at_ms;
+                let from = mem::replace(&mut life.since_ms, event.at_ms);
+                let took = event.at_ms.saturating_sub(from);
+                let is_first = was.is_none() && condition.state == ComponentState::Stopped;
+                if mem::replace(&mut life.fresh, is_first) && condition.state == ComponentState::Starting {
+                    self.beginnings.insert(*component, (from, from + took));
+                }
                 if let Some(name) = &event.about {
                     let lengths = self.lengths.entry(name.clone()).or_default();
                     match (was, condition.state) {
@@ -162,7 +209,10 @@ impl Chronicle {
             News::OperationFailed(component, _, detail) => {
                 self.components.entry(*component).or_default().failure = Some(detail.to_string());
             }
-            News::ComponentGone(component) => drop(self.components.remove(component)),
+            News::ComponentGone(component) => {
+                self.components.remove(component);
+                self.beginnings.remove(component);
+            }
             News::Refused(_)
             | News::VmInstantiated(_)
             | News::VmNotInstantiated(..)

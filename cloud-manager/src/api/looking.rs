@@ -11,7 +11,7 @@ use super::{
 use crate::document::{ApplicationRecord, EventDocument, NewComponent, Well};
 use axum::{extract::State, http::StatusCode, response::Response};
 use protocol::letter::Question;
-use protocol::{ChangeId, CloudManager, Name};
+use protocol::{ChangeId, CloudManager, Kind, Name, manager::ImportEntry};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
 
@@ -37,6 +37,7 @@ impl Api {
         let mut chronicle = self.chronicle().await?;
         let looking = move |machine: &CloudManager| {
             chronicle.forget_strangers(machine.book());
+            chronicle.learn(machine.book());
             look(machine, &chronicle)
         };
         Ok(self.desk.look(looking).await?)
@@ -86,7 +87,12 @@ pub(super) async fn definition(State(api): State<Api>, Named(name): Named) -> Re
     let definition = api.desk.look(move |machine| {
         let entry = machine.book().component(&name)?;
         let vm = &machine.book().vm_of(entry).name;
-        Some(NewComponent::of(&entry.name, vm, &entry.kind).without_secrets())
+        let mut kind = Kind::clone(&entry.kind);
+        for (name, import) in &mut kind.imports {
+            let wanted = entry.imports().get(name).map(ImportEntry::wanted);
+            import.need = wanted.map_or(import.need, |number| import.need.with_number(number));
+        }
+        Some(NewComponent::of(&entry.name, vm, &kind).without_secrets())
     });
     found(&definition.await?.ok_or_else(|| Problem::not_found(missing))?)
 }

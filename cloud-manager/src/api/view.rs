@@ -6,11 +6,12 @@ use super::{
 };
 use crate::document::{
     Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm,
+    digest::with_needs,
     event::{phase_name, state_name, vm_state_name},
 };
 use protocol::{
     CloudManager, ComponentState,
-    manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, VmEntry},
+    manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, ImportEntry, VmEntry},
 };
 use std::collections::BTreeMap;
 
@@ -103,14 +104,18 @@ fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Comp
     };
     let failure = failed_operation.as_ref().and_then(|_| entry.id.and_then(|id| chronicle.failure(id)));
     let lengths = chronicle.lengths(entry.name.as_str());
+    let needs = entry.imports().values().map(ImportEntry::wanted);
+    let definition = entry.id.and_then(|id| chronicle.digest(id)).map(|it| with_needs(it, needs));
     Component {
         name: entry.name.to_string(),
         id: entry.id.map(|id| id.0),
         vm: book.vm_of(entry).name.to_string(),
         state: state(entry).map_or("awaited", state_name).into(),
         since_ms: entry.id.and_then(|id| chronicle.since(id)),
+        prepare_ms: lengths.prepare_ms,
         start_ms: lengths.start_ms,
         stop_ms: lengths.stop_ms,
+        definition,
         failed_operation,
         failure,
         expected: entry.expected,
@@ -126,7 +131,7 @@ pub(super) fn state(entry: &ComponentEntry) -> Option<ComponentState> {
 
 /// One component with all that it needs and offers.
 pub(super) fn component_detail(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> ComponentDetail {
-    let import = |(name, import): (&protocol::Name, &protocol::manager::ImportEntry)| {
+    let import = |(name, import): (&protocol::Name, &ImportEntry)| {
         let own: Vec<&BindingEntry> = book.borrowed(entry).filter(|it| book.wire(it).import == *name).collect();
         ImportState {
             name: name.to_string(),

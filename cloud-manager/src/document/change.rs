@@ -176,7 +176,7 @@ fn one() -> u32 {
 
 /// How stubbornly an operation is tried again if nothing else is said: three times within some ten seconds, and a component
 /// that dies is started again a few times before a person is asked.
-fn usual_patience(operation: Operation) -> Patience {
+pub fn usual_patience(operation: Operation) -> Patience {
     let retries = if operation == Operation::Run { 5 } else { 3 };
     Patience { retries, pause_ms_first: 1_000, factor: 2 }
 }

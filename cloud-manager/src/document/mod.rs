@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod asked;
 pub mod change;
+pub mod digest;
 pub mod event;
 pub mod recipe;
 mod secrets;

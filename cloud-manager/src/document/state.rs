@@ -80,12 +80,18 @@ pub struct Component {
     /// Since when, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
-    /// How long its last start took, in milliseconds, if it is remembered.
+    /// How long it was prepared, in milliseconds, if it waited for nobody meanwhile and it is remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepare_ms: Option<u64>,
+    /// How long its last start took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
     /// How long its last stop took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_ms: Option<u64>,
+    /// Which definition it has, secrets aside: another definition has another number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<u64>,
     /// Which operation failed, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_operation: Option<String>,
