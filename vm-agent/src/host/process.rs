@@ -61,6 +61,7 @@ pub(crate) struct Stat {
     state: u8,
     pub(crate) group: i32,
     pub(crate) session: i32,
+    threads: u64,
     pub(crate) start_time: u64,
 }
 
@@ -80,13 +81,15 @@ impl Stat {
             state: *field(3)?.as_bytes().first()?,
             group: field(5)?.parse().ok()?,
             session: field(6)?.parse().ok()?,
+            threads: field(20)?.parse().ok()?,
             start_time: field(22)?.parse().ok()?,
         })
     }
 
-    /// Ended, though its parent may not have noticed yet.
+    /// Ended, though its parent may not have noticed yet. The state is that of the first thread: while others go on, or
+    /// are on their way to their end, the process still has its files, locks and ports.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.state, b'Z' | b'X' | b'x')
+        matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
     }
 }
 
@@ -119,7 +122,7 @@ mod tests {
     fn a_name_full_of_parentheses_does_not_move_the_fields() {
         let line = b"77 (a) S 1 (\n) R 1 77 70 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 2 3";
         let stat = Stat::parse(line).unwrap();
-        assert_eq!(stat, Stat { state: b'R', group: 77, session: 70, start_time: 123_456 });
+        assert_eq!(stat, Stat { state: b'R', group: 77, session: 70, threads: 1, start_time: 123_456 });
         assert!(!stat.is_over());
         for garbage in [&b""[..], b"77", b"77 (a", b"77 (a) ", b"77 (a) R x", b"77 (\xff) \xff"] {
             assert_eq!(Stat::parse(garbage), None);
@@ -132,5 +135,22 @@ mod tests {
         assert!(me.is_alive());
         assert!(!ProcessMark { start_time: me.start_time + 1, ..me.clone() }.is_alive());
         assert!(!ProcessMark { boot: "another".into(), ..me }.is_alive());
+    }
+
+    #[tokio::test]
+    async fn a_process_is_there_as_long_as_one_of_its_threads_is() {
+        let script = "import ctypes, threading, time\n\
+                      threading.Thread(target=time.sleep, args=(60,)).start()\n\
+                      ctypes.CDLL(None).pthread_exit(None)";
+        let mut process = std::process::Command::new("python3").args(["-c", script]).spawn().unwrap();
+        let mark = ProcessMark::of(i32::try_from(process.id()).unwrap()).unwrap();
+        while Stat::of(mark.pid).unwrap().state != b'Z' {
+            tokio::task::yield_now().await;
+        }
+        assert!(mark.is_alive());
+        process.kill().unwrap();
+        mark.ended().await.unwrap();
+        assert!(!mark.is_alive());
+        process.wait().unwrap();
     }
 }
