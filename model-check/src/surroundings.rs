@@ -38,6 +38,10 @@ impl Queue {
     /// Adds a letter at the end.
     pub fn send(&mut self, letter: Letter, numbered: bool) {
         self.sent += u64::from(numbered);
+        // Most links have one letter under way, and there are very many links.
+        if self.letters.capacity() == 0 {
+            self.letters.reserve_exact(1);
+        }
         self.letters.push_back((self.sent, letter));
     }
 

@@ -41,8 +41,9 @@ struct Link {
 /// All that will happen.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    /// Moments, each with the number of what is planned and its place in `planned`. Small, because it is moved about.
-    heap: BinaryHeap<Reverse<(Duration, u64, usize)>>,
+    /// Moments in nanoseconds, each with the number of what is planned and its place in `planned`. Small, because it is
+    /// moved about.
+    heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
     planned: Vec<Planned>,
     free: Vec<usize>,
     serial: u64,
@@ -70,7 +71,8 @@ impl Agenda {
                 self.planned.len() - 1
             }
         };
-        self.heap.push(Reverse((at, self.serial, place)));
+        let moment = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);
+        self.heap.push(Reverse((moment, self.serial, place)));
     }
 
     /// Plans the arrival of one more letter on a link.
