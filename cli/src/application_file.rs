@@ -1,8 +1,8 @@
 //! Application files on this machine: reading them with all that they include, and asking for the secrets that they name.
 
 use crate::{failure::Failure, files};
+use application::{Application, Definition, Expansion, Inputs, SecretTexts};
 use clap::Args;
-use deploy::{Application, Definition, Expansion, Inputs, SecretTexts};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,

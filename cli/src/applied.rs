@@ -1,8 +1,8 @@
 //! Applications as the manager has them: what was applied last, and what of it is found.
 
 use crate::{application_file::Record, definition, failure::Failure, operator::Operator};
+use application::{Expansion, Found, Key};
 use cloud_manager::document::{ApplicationRecord, Status, change::read_binding};
-use deploy::{Expansion, Found, Key};
 use protocol::{Name, Operation};
 use std::{collections::BTreeMap, time::Duration};
 

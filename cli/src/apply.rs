@@ -9,9 +9,9 @@ use crate::{
     operator::Operator,
     screen,
 };
+use application::{Expansion, Key, Surroundings};
 use clap::Args;
 use cloud_manager::document::ApplicationRecord;
-use deploy::{Expansion, Key, Surroundings};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Make an application as its file describes it

@@ -1,8 +1,8 @@
 //! Names on a command line, each of an application or of a component.
 
 use crate::{applied::Applied, failure::Failure};
+use application::{Key, hint};
 use cloud_manager::document::Status;
-use deploy::{Key, hint};
 use std::collections::BTreeSet;
 
 /// What names on a command line stand for.

@@ -14,8 +14,8 @@
 //! ```
 
 use crate::failure::Failure;
+use application::Data;
 use cloud_manager::document::{NewChange, NewComponent, NewExport, NewImport, NewPatience, WishDocument};
-use deploy::Data;
 use serde::Deserialize;
 use serde_json::Value;
 use std::{collections::BTreeMap, path::Path};

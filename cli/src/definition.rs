@@ -4,6 +4,7 @@
 //! asked for, and once for all components that are alike.
 
 use crate::{application_file::no_secrets, operator::Operator};
+use application::{Definition, Expansion, Key, SecretTexts};
 use cloud_manager::{
     client::segment,
     document::{
@@ -12,7 +13,6 @@ use cloud_manager::{
         digest::{digest, with_needs},
     },
 };
-use deploy::{Definition, Expansion, Key, SecretTexts};
 use protocol::{Kind, Name, Need, Wish};
 use std::{collections::BTreeMap, sync::Arc};
 

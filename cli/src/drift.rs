@@ -11,12 +11,12 @@ use crate::{
     operator::{Operator, OperatorOptions},
     screen,
 };
+use application::{Difference, How, Key};
 use clap::Args;
 use cloud_manager::{
     client::segment,
     document::{Component, Status},
 };
-use deploy::{Difference, How, Key};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

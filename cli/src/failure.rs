@@ -64,7 +64,7 @@ pub(crate) enum Failure {
     Manager(#[from] ClientError),
     /// A file of components, or an application file, is not well written. Each problem is told with its place.
     #[error("{0}")]
-    Application(deploy::Problems),
+    Application(application::Problems),
     /// A secret could not be had. Nothing was changed.
     #[error("secret {name} cannot be had from the {from}: {why}")]
     Secret {

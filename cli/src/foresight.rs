@@ -6,7 +6,7 @@ use crate::{
     audit::Stage,
     screen::{counted, lasting},
 };
-use deploy::{Difference, Expansion};
+use application::{Difference, Expansion};
 use model_check::{
     explore::retrace,
     inspector::Pace,

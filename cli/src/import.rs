@@ -1,8 +1,8 @@
 //! `holdfast import`: application files from files of other tools.
 
 use crate::{Ending, failure::Failure, files, screen};
+use application::{ComposeOptions, Imported, With};
 use clap::{Args, Subcommand, ValueEnum};
-use deploy::{ComposeOptions, Imported, With};
 use std::{fs, path::PathBuf};
 
 /// Make an application file from a file of another tool
@@ -65,7 +65,7 @@ fn compose(arguments: &ComposeArguments) -> Result<Ending, Failure> {
     };
     let mut open = |name: &str| fs::read_to_string(name).map_err(|error| error.to_string());
     let name = file.display().to_string();
-    let imported = deploy::import_compose(&name, &ComposeOptions { with, folder }, &mut open);
+    let imported = application::import_compose(&name, &ComposeOptions { with, folder }, &mut open);
     let imported = imported.map_err(Failure::Application)?;
     if *json {
         screen::print_document(&imported)?;

@@ -31,7 +31,7 @@ pub(crate) fn format(arguments: &FmtArguments) -> Result<Ending, Failure> {
     let mut ending = Ending::Done;
     for path in &arguments.files {
         let text = files::read(path)?;
-        let written = deploy::format(&path.display().to_string(), &text).map_err(Failure::Application)?;
+        let written = application::format(&path.display().to_string(), &text).map_err(Failure::Application)?;
         if written == text {
             continue;
         }
@@ -47,6 +47,6 @@ pub(crate) fn format(arguments: &FmtArguments) -> Result<Ending, Failure> {
 }
 
 pub(crate) fn schema(_: &SchemaArguments) -> Result<Ending, Failure> {
-    screen::print_json(&deploy::schema())?;
+    screen::print_json(&application::schema())?;
     Ok(Ending::Done)
 }

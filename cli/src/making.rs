@@ -13,9 +13,9 @@ use crate::{
     progress_of_change, screen,
     tiers::Tiers,
 };
+use application::{Expansion, How, Key, Planned, Surroundings, rolling};
 use clap::Args;
 use cloud_manager::document::{ApplicationRecord, NewChange, NewComponent, NewNeed, NewVm, Prediction, WishDocument};
-use deploy::{Expansion, How, Key, Planned, Surroundings, rolling};
 use protocol::{Name, Strategy, Wish};
 use serde_json::Value;
 use std::{

@@ -1,8 +1,8 @@
 //! Placements that are left to the planner: how long it may look, and how far it is.
 
 use crate::{failure::Failure, progress::ProgressLine};
+use application::{Application, Choice, Expansion, Surroundings};
 use clap::Args;
-use deploy::{Application, Choice, Expansion, Surroundings};
 use planner::Progress;
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ pub(crate) fn watched<T>(seconds: u64, work: impl FnOnce(&mut dyn FnMut(&Progres
 
 /// What the planner says of a placement, for people.
 pub(crate) fn told(choice: &Choice) -> String {
-    let objective = |it: &deploy::Objective| match it.bound.filter(|bound| *bound != it.value) {
+    let objective = |it: &application::Objective| match it.bound.filter(|bound| *bound != it.value) {
         Some(bound) => format!("{} {} (at least {bound})", it.text, it.value),
         None => format!("{} {}", it.text, it.value),
     };

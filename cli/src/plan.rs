@@ -13,8 +13,8 @@ use crate::{
     screen::{self, bold, counted},
     table::table,
 };
+use application::{Choice, Difference, Expansion, How, Key, Planned, SecretTexts, Surroundings, rolling};
 use clap::Args;
-use deploy::{Choice, Difference, Expansion, How, Key, Planned, SecretTexts, Surroundings, rolling};
 use model_check::explore::Settings;
 use planner::plan::TradeOff;
 use protocol::{Change, Name, Strategy, Wish};
@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     };
     let before = before.unwrap_or_else(|| Expansion::empty(after.application.clone()));
     if let Some(path) = &arguments.svg {
-        files::write(path, &deploy::picture(&before, &after))?;
+        files::write(path, &application::picture(&before, &after))?;
     }
     let ends = match arguments.rolling {
         Some(out_max) => rolling(&before, &after, out_max),

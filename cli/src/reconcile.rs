@@ -9,9 +9,9 @@ use crate::{
     making::{HowOptions, Making, Rest},
     operator::Operator,
 };
+use application::{Difference, How, Key, Surroundings};
 use clap::Args;
 use cloud_manager::document::Status;
-use deploy::{Difference, How, Key, Surroundings};
 use protocol::Name;
 use std::collections::BTreeSet;
 

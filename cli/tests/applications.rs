@@ -268,7 +268,7 @@ async fn a_corrected_file_goes_on_from_what_succeeded() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_compose_file_is_imported_and_really_runs() {
     let site = Site::open("compose");
-    let compose = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/tests/compose/commands.yml");
+    let compose = Path::new(env!("CARGO_MANIFEST_DIR")).join("../application/tests/compose/commands.yml");
     let path = site.place.join("plain.yaml");
     site.done(&["import", "compose", compose.to_str().unwrap(), "--output", path.to_str().unwrap()]);
     site.done(&["fmt", "--check", path.to_str().unwrap()]);

@@ -15,7 +15,7 @@ const LEVELS: &[&[&str]] = &[
     &["runtime", "planner"],
     // Below the manager, whose cloud on this machine runs agents, and below application files, which hold recipes.
     &["vm-agent"],
-    &["cloud-manager", "deploy", "model-check"],
+    &["application", "cloud-manager", "model-check"],
     &["cli"],
     // They look at everything and nobody looks at them.
     &["tests", "bench", "xtask"],

@@ -10,8 +10,8 @@
 //! tier; what a first deployment asks of the manager; and, where there are not too many bindings, the simulator's
 //! prediction of that deployment, as `holdfast plan` makes it. With `--svg`, the curves are drawn.
 
+use application::{Application, Difference, Expansion, Inputs, Surroundings};
 use bench::curves::{Curve, Curves};
-use deploy::{Application, Difference, Expansion, Inputs, Surroundings};
 use model_check::{
     inspector::Pace,
     simulate::{self, Settings, Timing},

@@ -5,7 +5,7 @@
 mod draft;
 mod shop;
 
-use deploy::{Application, Difference, Expansion, How, Inputs, LoadError, Surroundings};
+use application::{Application, Difference, Expansion, How, Inputs, LoadError, Surroundings};
 use draft::{Contents, Dice, Draft, GROUPS, VMS};
 use protocol::Strategy;
 use shop::{expand, expand_after, problems, read};

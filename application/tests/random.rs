@@ -4,7 +4,7 @@
 
 mod shop;
 
-use deploy::{Application, Difference, Expansion, Inputs, Surroundings};
+use application::{Application, Difference, Expansion, Inputs, Surroundings};
 use proptest::prelude::*;
 use shop::{SHOP, expand, problems, read};
 use std::fmt::Write;
@@ -92,9 +92,9 @@ proptest! {
     fn valid_files_expand_and_read_the_same_when_written_anew(tiers in prop::collection::vec(tier(), 1..5)) {
         let text = file(&tiers);
         let expansion = expanded(&text, None);
-        let written = deploy::format("shop.yaml", &text).unwrap();
+        let written = application::format("shop.yaml", &text).unwrap();
         prop_assert_eq!(&expanded(&written, None), &expansion);
-        prop_assert_eq!(&deploy::format("shop.yaml", &written).unwrap(), &written);
+        prop_assert_eq!(&application::format("shop.yaml", &written).unwrap(), &written);
         let kept = serde_json::to_string(&expansion).unwrap();
         prop_assert_eq!(&serde_json::from_str::<Expansion>(&kept).unwrap(), &expansion);
         // The same again is no difference.
@@ -111,7 +111,7 @@ proptest! {
         let after = expanded(&file(&grown), Some(&before));
         let difference = Difference::between(&before, &after);
         prop_assert!(difference.unbound.is_empty());
-        prop_assert!(difference.components.values().all(|how| !matches!(how, deploy::How::Removed | deploy::How::Replaced(_))));
+        prop_assert!(difference.components.values().all(|how| !matches!(how, application::How::Removed | application::How::Replaced(_))));
         // And back again, the highest goes and nobody else.
         grown[place].count -= 1;
         let back = expanded(&file(&grown), Some(&after));
@@ -131,7 +131,7 @@ proptest! {
     #[test]
     fn garbage_is_told(text in ".{0,200}") {
         let _ = problems(&text);
-        let _ = deploy::format("a.yaml", &text);
+        let _ = application::format("a.yaml", &text);
         let _ = Application::data(&text);
     }
 
@@ -141,7 +141,7 @@ proptest! {
         if SHOP.is_char_boundary(start) && SHOP.is_char_boundary(end) {
             let text = format!("{}{instead}{}", &SHOP[..start], &SHOP[end..]);
             let _ = problems(&text);
-            if let Ok(written) = deploy::format("a.yaml", &text) {
+            if let Ok(written) = application::format("a.yaml", &text) {
                 prop_assert_eq!(Application::data(&written), Application::data(&text));
             }
         }

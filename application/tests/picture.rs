@@ -1,12 +1,12 @@
 //! Pictures of before and after: well formed, everything in them, in the colour of what becomes of it.
 //!
-//! `BLESS=1 cargo test --package deploy` draws the kept one anew; look at it before you commit it.
+//! `BLESS=1 cargo test --package application` draws the kept one anew; look at it before you commit it.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 mod shop;
 
-use deploy::{Expansion, picture};
+use application::{Expansion, picture};
 use protocol::Name;
 use shop::{SHOP, expand, expand_after};
 use std::{env, fs, path::Path};

@@ -4,7 +4,7 @@
 
 mod shop;
 
-use deploy::{Difference, Expansion, How, Inputs, Key, Surroundings};
+use application::{Difference, Expansion, How, Inputs, Key, Surroundings};
 use protocol::{Strategy, Wish};
 use shop::{SHOP, bindings, expand, expand_after, read, vms};
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,7 +82,7 @@ fn tiers(name: &str, instances: u32, before: Option<&Expansion>) -> Expansion {
     let values = BTreeMap::from([("instances".to_owned(), instances.to_string())]);
     let inputs = Inputs { values, ..Inputs::default() };
     let mut open = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
-    let application = deploy::Application::read(name, &inputs, &mut open).unwrap();
+    let application = application::Application::read(name, &inputs, &mut open).unwrap();
     application.expand(&Surroundings { before, others: &[] }).unwrap_or_else(|problems| panic!("{problems}"))
 }
 

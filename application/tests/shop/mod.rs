@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
-use deploy::{Application, Expansion, Inputs, Problems, Surroundings};
+use application::{Application, Expansion, Inputs, Problems, Surroundings};
 
 pub(crate) const SHOP: &str = r#"holdfast: 1
 application: shop
@@ -70,5 +70,5 @@ pub(crate) fn vms(expansion: &Expansion) -> Vec<String> {
 
 pub(crate) fn bindings(expansion: &Expansion) -> Vec<String> {
     let empty = Expansion::empty(expansion.application.clone());
-    deploy::Difference::between(&empty, expansion).bound.iter().map(ToString::to_string).collect()
+    application::Difference::between(&empty, expansion).bound.iter().map(ToString::to_string).collect()
 }

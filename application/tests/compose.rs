@@ -1,10 +1,12 @@
 //! Compose files as people write them, imported: the results word for word, and each one read and expanded.
 //!
-//! `BLESS=1 cargo test --package deploy` writes the results anew; read the difference before you commit it.
+//! `BLESS=1 cargo test --package application` writes the results anew; read the difference before you commit it.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-use deploy::{Application, ComposeOptions, Expansion, Imported, Inputs, Problems, Surroundings, With, import_compose};
+use application::{
+    Application, ComposeOptions, Expansion, Imported, Inputs, Problems, Surroundings, With, import_compose,
+};
 use proptest::prelude::*;
 use std::{env, fs, path::Path};
 
@@ -47,7 +49,7 @@ fn check(name: &str) -> [Expansion; 2] {
         }
         assert_eq!(text, fs::read_to_string(&path).unwrap_or_default(), "{}", path.display());
         assert_eq!(remarks.concat(), fs::read_to_string(&told).unwrap_or_default(), "{}", told.display());
-        assert_eq!(deploy::format("app.yaml", &text).unwrap(), text);
+        assert_eq!(application::format("app.yaml", &text).unwrap(), text);
         expanded(&text, &[]).unwrap_or_else(|problems| panic!("{problems}"))
     })
 }
@@ -57,7 +59,7 @@ fn bound(expansion: &Expansion, component: &str) -> Vec<String> {
     bound.values().flatten().map(ToString::to_string).collect()
 }
 
-fn definition<'a>(expansion: &'a Expansion, group: &str) -> &'a deploy::Definition {
+fn definition<'a>(expansion: &'a Expansion, group: &str) -> &'a application::Definition {
     &expansion.definitions[&protocol::Name::new(group).unwrap()]
 }
 
@@ -195,7 +197,7 @@ proptest! {
         let with = if docker { With::Docker } else { With::Process };
         for text in [near.clone(), text.clone(), format!("services:\n  a:\n    image: x\n    command: {text:?}\n    environment: [{near:?}, {text:?}]\n    healthcheck: {{ test: {near:?} }}\n    volumes: [{near:?}, {text:?}]\n    working_dir: {text:?}\n    user: {near:?}\n")] {
             if let Ok(imported) = from(&text, with) {
-                prop_assert_eq!(&deploy::format("app.yaml", &imported.text).unwrap(), &imported.text);
+                prop_assert_eq!(&application::format("app.yaml", &imported.text).unwrap(), &imported.text);
                 let problems = expanded(&imported.text, &[]).err().map(|it| it.to_string()).unwrap_or_default();
                 // What the application must be told is no mistake of the import.
                 prop_assert!(problems.is_empty() || problems.contains("has no value"), "{text}\n{}\n{problems}", imported.text);

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-use deploy::{Application, Inputs, Surroundings, schema};
+use application::{Application, Inputs, Surroundings, schema};
 use serde_json::Value;
 use std::{fs, path::Path, path::PathBuf};
 
@@ -30,7 +30,7 @@ fn files() -> Vec<(PathBuf, String)> {
 #[test]
 fn every_example_is_read_and_is_in_its_usual_form() {
     for (path, text) in files() {
-        let written = deploy::format("example", &text).unwrap_or_else(|problems| panic!("{problems}"));
+        let written = application::format("example", &text).unwrap_or_else(|problems| panic!("{problems}"));
         let same = |text: &str| Application::data(text).unwrap();
         assert_eq!(same(&written), same(&text));
         if path.ends_with("types.yaml") {

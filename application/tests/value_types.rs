@@ -4,7 +4,7 @@
 
 mod shop;
 
-use deploy::{Inputs, Surroundings};
+use application::{Inputs, Surroundings};
 use shop::{expand, problems, read};
 
 /// A provider whose values have types, and a client that reads them.

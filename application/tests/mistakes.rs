@@ -4,7 +4,7 @@
 
 mod shop;
 
-use deploy::{Application, Inputs, Surroundings};
+use application::{Application, Inputs, Surroundings};
 use shop::{SHOP, expand, problems, read};
 use std::collections::BTreeMap;
 
