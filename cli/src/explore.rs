@@ -1,4 +1,4 @@
-//! `holdfast explore`: every order of events of a scenario.
+//! `holdfast explore`: every order of events of a scenario or an application.
 
 use crate::{
     Ending,
@@ -7,6 +7,7 @@ use crate::{
     files,
     progress::ProgressLine,
     screen::{self, Drawing, bold, counted},
+    story::StoryOptions,
     verdict::Verdict,
 };
 use clap::Args;
@@ -20,12 +21,14 @@ use model_check::{
 use serde_json::json;
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
-/// Check every order of events of a scenario
+/// Check every order of events of a scenario, or of an application and its change
 #[derive(Args)]
-#[command(after_help = "Example: holdfast explore examples/make-before-break.txt --crashes 1")]
+#[command(after_help = "\
+Example: holdfast explore examples/make-before-break.txt --crashes 1
+         holdfast explore examples/applications/three-tier.yaml")]
 pub(crate) struct Arguments {
-    /// The scenario
-    file: PathBuf,
+    #[command(flatten)]
+    story: StoryOptions,
     /// Every single interleaving, with no reduction
     #[arg(long)]
     full: bool,
@@ -49,7 +52,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
-    let scenario = files::scenario(&arguments.file, arguments.faults)?;
+    let (scenario, _) = arguments.story.read(arguments.faults)?;
     let usual = if arguments.full { Settings::full() } else { Settings::default() };
     let threads = arguments.threads.unwrap_or(usual.threads).max(1);
     let settings = Settings { threads, states_max: arguments.states_max, ..usual };
@@ -108,7 +111,7 @@ fn show_counterexample(arguments: &Arguments, scenario: &Scenario, verdict: &Ver
 /// One line to paste that replays the counterexample.
 fn replay_line(arguments: &Arguments, scenario: &Scenario, verdict: &Verdict) -> Option<String> {
     let (_, way) = verdict.findings.breach.as_ref().filter(|(_, way)| !way.is_empty())?;
-    let file = arguments.file.display();
+    let file = arguments.story.pasted();
     Some(match &arguments.save {
         Some(trace) => format!("holdfast replay {} --expect {file}", trace.display()),
         None => {

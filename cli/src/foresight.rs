@@ -151,12 +151,10 @@ fn timing(expansions: &[&Expansion], learned: &Learned) -> (Timing, bool) {
         *longest = (*longest).max(*length);
     }
     for expansion in expansions {
+        timing.components.extend(declared(expansion).map(|(what, length)| (what, always(length))));
         for key in expansion.components.keys() {
             let Some(definition) = expansion.definition_of(key) else { continue };
             let name = key.scoped(&expansion.application);
-            for (operation, takes_ms) in &definition.takes_ms {
-                timing.components.insert((name.clone(), *operation), always(Duration::from_millis(*takes_ms)));
-            }
             let operations = &definition.recipe.operations;
             let prepares = operations.install.is_some() || operations.announce.is_some();
             for operation in [Operation::Prepare, Operation::Start, Operation::Stop] {
@@ -172,6 +170,15 @@ fn timing(expansions: &[&Expansion], learned: &Learned) -> (Timing, bool) {
         }
     }
     (timing, known)
+}
+
+/// How long operations take, where a type says it.
+pub(crate) fn declared(expansion: &Expansion) -> impl Iterator<Item = ((Name, Operation), Duration)> {
+    expansion.components.keys().flat_map(|key| {
+        let name = key.scoped(&expansion.application);
+        let lengths = expansion.definition_of(key).into_iter().flat_map(|it| &it.takes_ms);
+        lengths.map(move |(operation, ms)| ((name.clone(), *operation), Duration::from_millis(*ms)))
+    })
 }
 
 /// Who sends what to whom, once the change is asked for.

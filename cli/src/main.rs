@@ -46,6 +46,7 @@ mod shop_service;
 mod shrink;
 mod simulate;
 mod status;
+mod story;
 mod summary;
 mod table;
 mod tiers;

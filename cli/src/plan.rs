@@ -12,6 +12,7 @@ use crate::{
     placing::{self, PlacingOptions},
     screen::{self, bold, counted},
     table::table,
+    verdict::Verdict,
 };
 use application::{Choice, Difference, Expansion, How, Key, Planned, SecretTexts, Surroundings, rolling};
 use clap::Args;
@@ -88,6 +89,9 @@ pub(crate) struct Plan {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     trade_offs: Vec<Row>,
     pub(crate) foresight: Foresight,
+    /// What came of looking at every order of events, if that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explored: Option<serde_json::Value>,
 }
 
 /// One choice between cost and disturbance.
@@ -134,21 +138,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     };
     let (mut plan, steps) = Plan::new(&before, &ends, &around, arguments.strategy, BTreeMap::new());
     plan.trade_offs = rows.iter().map(Row::from).collect();
-    screen::show(arguments.operator.json, &plan, || screen::coloured(&plan.told(&before, &after)))?;
-    if !plan.foresight.refused.is_empty() {
-        return Ok(Ending::Refuted);
-    }
-    if arguments.explore {
+    let refused = !plan.foresight.refused.is_empty();
+    let verdict = (arguments.explore && !refused).then(|| {
         let changes = steps.iter().map(|step| step.planned(&around.others, &no_secrets(&after)).change).collect();
         let (_, script) = foresight::scripts(&before, &after, &around, changes);
-        let verdict = explore::search_script(&script, Settings::default());
-        if !arguments.operator.json {
-            screen::print(&format!("In every order of events: {verdict}"))?;
-        }
-        // A search that gave up has found nothing wrong.
-        return Ok(if verdict.findings.breach.is_none() { Ending::Done } else { Ending::Refuted });
-    }
-    Ok(Ending::Done)
+        explore::search_script(&script, Settings::default())
+    });
+    plan.explored = verdict.as_ref().map(Verdict::json);
+    screen::show(arguments.operator.json, &plan, || {
+        let told = screen::coloured(&plan.told(&before, &after));
+        let verdict = verdict.as_ref().map(|it| format!("In every order of events: {it}")).unwrap_or_default();
+        told + &verdict
+    })?;
+    // A search that gave up has found nothing wrong.
+    let broken = verdict.is_some_and(|it| it.findings.breach.is_some());
+    Ok(if refused || broken { Ending::Refuted } else { Ending::Done })
 }
 
 /// One change on the way from one expansion to another.
@@ -212,6 +216,7 @@ impl Plan {
                 true => Foresight::default(),
                 false => foresight::foresee(before, after, around, changes),
             },
+            explored: None,
         };
         (plan, steps)
     }

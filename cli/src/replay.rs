@@ -6,6 +6,7 @@ use crate::{
     faults::FaultOptions,
     files,
     screen::{self, Drawing, counted},
+    story::{ChangeOptions, StoryOptions},
 };
 use clap::Args;
 use model_check::{
@@ -23,8 +24,10 @@ use std::path::PathBuf;
 Example: holdfast simulate examples/running-example.txt --seed 7 --save run.json
          holdfast replay run.json --expect examples/running-example.txt")]
 pub(crate) struct Arguments {
-    /// A trace; or a scenario, with --choices
+    /// A trace; or, with --choices, a scenario or an application file
     file: PathBuf,
+    #[command(flatten)]
+    change: ChangeOptions,
     /// What was chosen at each step, as `explore` prints it
     #[arg(long, value_name = "LIST")]
     choices: Option<Choices>,
@@ -66,7 +69,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 /// The run, and what must come of it, if that is known.
 fn recorded(arguments: &Arguments) -> Result<(Trace, Option<Expected>), Failure> {
     if let Some(choices) = &arguments.choices {
-        let Scenario { lines, faults, expected, .. } = files::scenario(&arguments.file, arguments.faults)?;
+        let story = StoryOptions { file: arguments.file.clone(), change: arguments.change.clone() };
+        let (Scenario { lines, faults, expected, .. }, _) = story.read(arguments.faults)?;
         let actions = choices.actions(model_check::World::new(lines.clone(), faults))?;
         return Ok((Trace::new(&lines, faults, actions), Some(expected)));
     }

@@ -1,4 +1,4 @@
-//! `holdfast simulate`: random orders of events of a scenario, in virtual time.
+//! `holdfast simulate`: random orders of events of a scenario or an application, in virtual time.
 
 use crate::{
     Ending,
@@ -7,13 +7,14 @@ use crate::{
     files,
     progress::ProgressLine,
     screen::{self, Drawing, bold, coloured, counted, dim, lasting},
+    story::StoryOptions,
     summary,
 };
 use clap::Args;
 use model_check::{
     Scenario, World,
     property::Breach,
-    simulate::{self, Report, Settings},
+    simulate::{self, Report, Settings, Timing},
     trace,
     world::Event,
 };
@@ -25,14 +26,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Try random orders of events of a scenario, in virtual time
+/// Try random orders of events of a scenario or an application, in virtual time
 #[derive(Args)]
 #[command(after_help = "\
 Example: holdfast simulate examples/running-example.txt --seeds 1000 --crashes 2
          holdfast simulate examples/running-example.txt --seed 7 --chart text")]
 pub(crate) struct Arguments {
-    /// The scenario
-    file: PathBuf,
+    #[command(flatten)]
+    story: StoryOptions,
     /// How many runs
     #[arg(long, value_name = "N", default_value_t = 100)]
     seeds: u64,
@@ -60,17 +61,18 @@ struct Outcome {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
-    let scenario = files::scenario(&arguments.file, arguments.faults)?;
+    let (scenario, timing) = arguments.story.read(arguments.faults)?;
     match arguments.seed {
-        Some(seed) => one(arguments, &scenario, seed),
-        None => many(arguments, &scenario),
+        Some(seed) => one(arguments, &scenario, &timing, seed),
+        None => many(arguments, &scenario, &timing),
     }
 }
 
 /// Lets a scenario happen once, recorded, and holds the run against what must come of it.
-pub(crate) fn simulated(scenario: &Scenario, seed: u64) -> (Settings, Report, Option<Breach>) {
+pub(crate) fn simulated(scenario: &Scenario, timing: &Timing, seed: u64) -> (Settings, Report, Option<Breach>) {
     let journal = scenario.faults.crashes > 0;
-    let settings = Settings { faults: scenario.faults, journal, record: true, ..Settings::seeded(seed) };
+    let (faults, timing) = (scenario.faults, timing.clone());
+    let settings = Settings { faults, timing, journal, record: true, ..Settings::seeded(seed) };
     let (report, _) = simulate::simulate(&scenario.lines, &settings);
     let told = |world: &World, event: &Event| scenario.expected.breach(world, event);
     let violation = report.violation.as_ref().map(|violation| violation.breach.clone());
@@ -81,13 +83,13 @@ pub(crate) fn simulated(scenario: &Scenario, seed: u64) -> (Settings, Report, Op
     (settings, report, breach)
 }
 
-fn outcome(scenario: &Scenario, seed: u64) -> Outcome {
-    let (settings, report, breach) = simulated(scenario, seed);
+fn outcome(scenario: &Scenario, timing: &Timing, seed: u64) -> Outcome {
+    let (settings, report, breach) = simulated(scenario, timing, seed);
     Outcome { settings, report, breach }
 }
 
-fn one(arguments: &Arguments, scenario: &Scenario, seed: u64) -> Result<Ending, Failure> {
-    let outcome = outcome(scenario, seed);
+fn one(arguments: &Arguments, scenario: &Scenario, timing: &Timing, seed: u64) -> Result<Ending, Failure> {
+    let outcome = outcome(scenario, timing, seed);
     save(arguments, &outcome)?;
     let beside = arguments.chart.unwrap_or(Drawing::Text);
     if arguments.json {
@@ -113,13 +115,13 @@ fn ending(outcome: &Outcome) -> Ending {
     if outcome.breach.is_none() { Ending::Done } else { Ending::Refuted }
 }
 
-fn many(arguments: &Arguments, scenario: &Scenario) -> Result<Ending, Failure> {
+fn many(arguments: &Arguments, scenario: &Scenario, timing: &Timing) -> Result<Ending, Failure> {
     let begun = Instant::now();
     let mut line = ProgressLine::new();
     let mut crowd = Crowd::default();
     for seed in 0..arguments.seeds {
         line.show(|| format!("{} of {} runs", counted(seed), counted(arguments.seeds)));
-        let outcome = outcome(scenario, seed);
+        let outcome = outcome(scenario, timing, seed);
         crowd.add(&outcome.report);
         if outcome.breach.is_some() {
             line.done();
@@ -154,7 +156,7 @@ fn refuted(arguments: &Arguments, scenario: &Scenario, bad: &Outcome, crowd: &Cr
     draw(Some(drawing), scenario, bad)?;
     screen::print_beside(
         drawing,
-        &format!("To see it again:\n  {}\n", bad.settings.command(&arguments.file.to_string_lossy())),
+        &format!("To see it again:\n  {}\n", bad.settings.command(&arguments.story.pasted())),
     )?;
     Ok(Ending::Refuted)
 }
@@ -174,7 +176,7 @@ fn draw(drawing: Option<Drawing>, scenario: &Scenario, outcome: &Outcome) -> Res
 
 fn breach_json(arguments: &Arguments, outcome: &Outcome) -> Value {
     outcome.breach.as_ref().map_or(Value::Null, |breach| {
-        let replay = outcome.settings.command(&arguments.file.to_string_lossy());
+        let replay = outcome.settings.command(&arguments.story.pasted());
         json!({ "property": breach.property, "detail": breach.detail, "seed": outcome.settings.seed, "replay": replay })
     })
 }

@@ -77,7 +77,7 @@ impl Verdict {
 
     /// Whether faults may stop components by themselves.
     fn is_disrupted(&self) -> bool {
-        self.faults.deaths > 0 || self.faults.losses > 0 || self.faults.failures > 0
+        self.faults.stop_components()
     }
 
     fn properties(&self) -> impl Iterator<Item = (&'static str, &'static str, Mark)> {

@@ -58,7 +58,7 @@ pub struct Inspector {
 impl Inspector {
     /// An inspector of the world of a script in which these faults may happen.
     pub fn new(script: &[Line], faults: Faults, pace: Pace) -> Self {
-        let disrupted = faults.deaths > 0 || faults.losses > 0 || faults.failures > 0;
+        let disrupted = faults.stop_components();
         Self {
             pace,
             may_stop: (!disrupted).then(|| property::may_stop(script)),

@@ -203,6 +203,11 @@ impl Faults {
         }
     }
 
+    /// Whether components may stop by themselves, so that the end may depend on when.
+    pub fn stop_components(self) -> bool {
+        self.deaths > 0 || self.losses > 0 || self.failures > 0
+    }
+
     /// Whether letters may come twice, so that links must number them.
     pub fn repeats(self) -> bool {
         self.crashes > 0 || self.breaks > 0

@@ -6,7 +6,12 @@ use crate::{
     screen::{self, Drawing, bold},
     simulate, summary,
 };
-use model_check::{Action, Scenario, World, explore::Settings, simulate::Report, world::Event};
+use model_check::{
+    Action, Scenario, World,
+    explore::Settings,
+    simulate::{Report, Timing},
+    world::Event,
+};
 use serde_json::json;
 
 const SCENARIO: &str = include_str!("../../../examples/running-example.txt");
@@ -49,7 +54,7 @@ const NEXT: [(&str, &str); 4] = [
 
 pub(super) fn run(seed: u64, json: bool) -> Result<Ending, Failure> {
     let scenario = Scenario::parse("running-example", SCENARIO)?;
-    let (_, report, breach) = simulate::simulated(&scenario, seed);
+    let (_, report, breach) = simulate::simulated(&scenario, &Timing::default(), seed);
     if json {
         let verdict = explore::search(&scenario, Settings::default());
         let good = breach.is_none() && verdict.is_good();

@@ -5,7 +5,7 @@
 
 use crate::{
     desk::{Desk, Event, Halted},
-    document::{ChangeRecord, PhaseRecord, digest::digest, event::phase_name},
+    document::{ChangeRecord, PhaseRecord, digest::digest},
 };
 use protocol::{
     ChangeId, ComponentId, ComponentState, Kind, Need,
@@ -160,21 +160,17 @@ impl Chronicle {
                 told.record.asked.clone_from(&event.about);
             }
             News::PhasePosted(change, phase) => {
-                let phase = phase_name(*phase).to_string();
+                let phase = phase.to_string();
                 let phases = &mut self.told(*change, event.number).record.phases;
                 phases.push(PhaseRecord { phase, posted_at_ms: Some(event.at_ms), done_at_ms: None });
             }
             News::PhaseDone(change, phase) => {
-                let phase = phase_name(*phase);
+                let phase = phase.to_string();
                 let phases = &mut self.told(*change, event.number).record.phases;
                 match phases.iter_mut().find(|it| it.phase == phase) {
                     Some(found) => found.done_at_ms = Some(event.at_ms),
                     // A lost VM is forgotten in a phase that was never posted.
-                    None => phases.push(PhaseRecord {
-                        phase: phase.into(),
-                        posted_at_ms: None,
-                        done_at_ms: Some(event.at_ms),
-                    }),
+                    None => phases.push(PhaseRecord { phase, posted_at_ms: None, done_at_ms: Some(event.at_ms) }),
                 }
             }
             News::ChangeDone(change) => {

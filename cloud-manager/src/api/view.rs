@@ -7,7 +7,7 @@ use super::{
 use crate::document::{
     Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm,
     digest::with_needs,
-    event::{phase_name, state_name, vm_state_name},
+    event::{state_name, vm_state_name},
 };
 use protocol::{
     CloudManager, ComponentState,
@@ -184,7 +184,7 @@ pub(super) fn changes(machine: &CloudManager, chronicle: &Chronicle) -> Vec<Runn
             change: state.change.0,
             asked: record.and_then(|record| record.asked.clone()),
             accepted_at_ms: record.and_then(|record| record.accepted_at_ms),
-            phase: state.phase.map(|phase| phase_name(phase).into()),
+            phase: state.phase.map(|phase| phase.to_string()),
             phases_done: done.map(|phase| phase.phase.clone()).collect(),
             waiting: state.waiting.len(),
             waits_for,

@@ -3,7 +3,7 @@
 use crate::desk::Event;
 use protocol::{
     ComponentState, Refusal,
-    manager::{News, PhaseKind},
+    manager::News,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -86,17 +86,6 @@ pub struct PhaseRecord {
     pub done_at_ms: Option<u64>,
 }
 
-/// The name of a phase.
-pub fn phase_name(phase: PhaseKind) -> &'static str {
-    match phase {
-        PhaseKind::Lower => "lower",
-        PhaseKind::Up => "up",
-        PhaseKind::Down => "down",
-        PhaseKind::Both => "both",
-        PhaseKind::Forget => "forget",
-    }
-}
-
 /// The name of a component's state; which operation failed is said beside it.
 pub fn state_name(state: ComponentState) -> &'static str {
     match state {
@@ -137,14 +126,14 @@ impl From<&Event> for EventDocument {
                 Self { what: "refused".into(), text: "a request was refused".into(), detail: Some(detail), ..blank }
             }
             News::PhasePosted(change, phase) => {
-                let phase = phase_name(*phase);
                 let text = format!("{change}: phase {phase} posted");
-                Self { what: "phase-posted".into(), text, change: Some(change.0), phase: Some(phase.into()), ..blank }
+                let phase = Some(phase.to_string());
+                Self { what: "phase-posted".into(), text, change: Some(change.0), phase, ..blank }
             }
             News::PhaseDone(change, phase) => {
-                let phase = phase_name(*phase);
                 let text = format!("{change}: phase {phase} done");
-                Self { what: "phase-done".into(), text, change: Some(change.0), phase: Some(phase.into()), ..blank }
+                let phase = Some(phase.to_string());
+                Self { what: "phase-done".into(), text, change: Some(change.0), phase, ..blank }
             }
             News::ChangeDone(change) => {
                 let text = format!("{change} done");

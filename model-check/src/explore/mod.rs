@@ -187,7 +187,7 @@ struct Harvest {
 
 impl<'a> Search<'a> {
     fn new(script: &'a Arc<[Line]>, faults: Faults, expected: Option<&'a Expected>, settings: Settings) -> Self {
-        let disrupted = faults.deaths > 0 || faults.losses > 0 || faults.failures > 0 || property::loses(script);
+        let disrupted = faults.stop_components() || property::loses(script);
         let unstopped = expected.map(|expected| expected.sometimes_stopped.clone()).unwrap_or_default();
         Self {
             script,

@@ -155,12 +155,13 @@ impl Expected {
                 objections.push(format!("{name} holds {}, not {}", list(&held), list(providers)));
             }
         }
-        let waiting: Vec<String> = world.manager().changes().map(|state| format!("{state:?}")).collect();
+        let waiting: Vec<String> = world.manager().changes().map(|state| state.to_string()).collect();
         let left = world.operator().script.len() - world.operator().asked;
         let unfinished = !waiting.is_empty() || left > 0;
         match self.changes {
             Changes::Done if unfinished => {
-                objections.push(format!("unfinished, with {left} requests not made: {}", waiting.join("; ")));
+                let left = if left > 0 { format!(" ({left} requests not made)") } else { String::new() };
+                objections.push(format!("unfinished{left}: {}", waiting.join("; ")));
             }
             Changes::Unfinished if !unfinished => objections.push("all changes are done, and must not be".into()),
             Changes::Done | Changes::Unfinished | Changes::Either => {}

@@ -13,9 +13,10 @@ mod cycle;
 mod phases;
 mod predict;
 mod reports;
+mod waiting;
 
 pub use book::{BindingEntry, Book, ComponentEntry, Entry, Health, ImportEntry, VmEntry};
-pub use phases::{ChangeState, Waiting};
+pub use waiting::{ChangeState, Waiting};
 
 use crate::{
     Change, ChangeId, ComponentId, Condition, Name, Operation, Order, OrderNumber, Refusal, Report, VmId, VmState,
@@ -24,6 +25,7 @@ use phases::Running;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     sync::Arc,
 };
 
@@ -116,6 +118,18 @@ pub enum PhaseKind {
     Both,
     /// A lost VM is forgotten.
     Forget,
+}
+
+impl fmt::Display for PhaseKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Lower => "lower",
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Both => "both",
+            Self::Forget => "forget",
+        })
+    }
 }
 
 /// What the cloud is asked for.

@@ -6,7 +6,7 @@
 //! of that stop, and what the manager then knows is not older than the change.
 
 use super::{
-    News, Note, Output, PhaseKind, Turn,
+    ChangeState, News, Note, Output, PhaseKind, Turn, Waiting,
     book::{Book, Entry, Health},
 };
 use crate::{
@@ -524,32 +524,6 @@ impl Posting {
         self.suspects.insert(component);
         self.phase.watched.insert(component);
     }
-}
-
-/// A change that is not done, for people to see.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangeState {
-    /// Which one.
-    pub change: ChangeId,
-    /// The phase that is posted, if any.
-    pub phase: Option<PhaseKind>,
-    /// What it waits for.
-    pub waiting: Vec<Waiting>,
-}
-
-/// One thing that a change waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Waiting {
-    /// The cloud, to make or destroy a VM.
-    Vm(Name),
-    /// A component, to be removed or restarted.
-    Component(Name),
-    /// A binding, to be removed.
-    Binding(String),
-    /// An agent, to answer an order.
-    Answer(Name),
-    /// A component, to be started (or stopped) as predicted.
-    Started(Name, bool),
 }
 
 impl Running {
