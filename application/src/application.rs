@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const VM_FIELDS: &[&str] = &["count", "most", "cloud", "labels", "resources", "cost"];
 pub(crate) const COMPONENT_FIELDS: &[&str] = &["type", "count", "on", "parameters", "bind", "load", "description"];
 pub(crate) const LOAD_FIELDS: &[&str] = &["each", "factor"];
-pub(crate) const BIND_FIELDS: &[&str] = &["to", "how"];
+pub(crate) const BIND_FIELDS: &[&str] = &["from", "how"];
 pub(crate) const SECRET_FIELDS: &[&str] = &["environment", "file", "command", "version"];
 /// The words for ways to wire, which are no names of components.
 pub(crate) const WAYS: [(&str, Way); 4] =

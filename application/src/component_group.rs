@@ -173,8 +173,8 @@ fn read_wiring(key: &Key, node: &Node, reading: &mut Reading) -> Option<Wiring> 
         Content::Map { .. } => {
             let fields = reading.fields(node, "a wiring", BIND_FIELDS);
             let way = fields.get("how").and_then(|node| reading.one_of(node, "`how`", &WAYS));
-            let to = fields.get("to").map(|node| reading.items(node, "`to`")).unwrap_or_default();
-            Some(Wiring { to: targets(to, reading), way, span })
+            let from = fields.get("from").map(|node| reading.items(node, "`from`")).unwrap_or_default();
+            Some(Wiring { to: targets(from, reading), way, span })
         }
     }
 }

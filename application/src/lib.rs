@@ -23,6 +23,7 @@ mod cycle;
 mod data;
 mod difference;
 mod document;
+mod driver;
 mod expand;
 mod expansion;
 mod format;

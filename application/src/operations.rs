@@ -2,6 +2,7 @@
 
 use crate::{
     component_type::entries,
+    driver,
     node::{Content, Node},
     reading::{Fields, Reading},
     source::Span,
@@ -9,14 +10,12 @@ use crate::{
 use protocol::{Export, Name};
 use std::collections::BTreeMap;
 use vm_agent::recipe::{
-    At, Check, Command, CommandLine, HandedOut, Operations, Probe, Process, Rebind, Recipe, RenderedFile, Signal,
-    Start, Stop,
+    At, Check, Command, CommandLine, HandedOut, Operations, Probe, Rebind, Recipe, RenderedFile, Signal, Start, Stop,
 };
 
 pub(crate) const OPERATION_FIELDS: &[&str] =
     &["install", "announce", "configure", "start", "check", "rebind", "stop", "purge"];
 pub(crate) const COMMAND_FIELDS: &[&str] = &["run", "time-limit"];
-pub(crate) const START_FIELDS: &[&str] = &["process", "script", "time-limit"];
 pub(crate) const CHECK_FIELDS: &[&str] =
     &["tcp", "host", "http", "command", "interval", "ready-within", "attempt", "liveness", "failures"];
 pub(crate) const REBIND_FIELDS: &[&str] = &["command", "signal", "time-limit"];
@@ -33,7 +32,7 @@ pub(crate) const SIGNALS: [(&str, Signal); 7] = [
     ("KILL", Signal::Kill),
 ];
 /// As long as a command may take if nothing is said.
-const TIME_LIMIT_MS: u64 = 60_000;
+pub(crate) const TIME_LIMIT_MS: u64 = 60_000;
 
 /// A template, where it stands, and what it can see there.
 #[derive(Clone, Debug)]
@@ -92,7 +91,7 @@ pub(crate) fn read(
         fields.get("operations").map(|node| builder.reading.fields(node, "`operations`", OPERATION_FIELDS));
     let mut port = None;
     if let Some(fields) = &operations {
-        recipe.operations = builder.operations(fields);
+        builder.operations(fields, &mut recipe);
         port = fields.get("check").and_then(|node| node.get("tcp")).and_then(|node| Reading::value(node).as_u64());
     }
     // The address of a component is known wherever it runs.
@@ -115,13 +114,13 @@ pub(crate) fn read(
     (recipe, builder.templates, port)
 }
 
-struct Builder<'a> {
-    reading: &'a mut Reading,
+pub(crate) struct Builder<'a> {
+    pub(crate) reading: &'a mut Reading,
     templates: Vec<TemplateText>,
 }
 
 impl Builder<'_> {
-    fn template(&mut self, node: &Node, what: &str, stage: Stage) -> Option<String> {
+    pub(crate) fn template(&mut self, node: &Node, what: &str, stage: Stage) -> Option<String> {
         let text = match &node.content {
             Content::Scalar { text, .. } => text.clone(),
             _ => self.reading.text(node, what)?.to_owned(),
@@ -195,23 +194,37 @@ impl Builder<'_> {
         Some(file)
     }
 
-    fn operations(&mut self, fields: &Fields<'_>) -> Operations {
-        let start = fields.get("start").and_then(|node| self.start(node));
-        let stop = fields.get("stop").map(|node| self.stop(node)).unwrap_or_default();
-        if let (Some(Start::Script(_)), None, Some((key, _))) = (&start, &stop.command, fields.entry("start")) {
-            self.reading
-                .wrong(key.span, "what starts with a script needs a command that stops it (`stop: { command: … }`)");
-        }
-        Operations {
+    /// Fills in the operations of a recipe, and what follows from how it is started.
+    fn operations(&mut self, fields: &Fields<'_>, recipe: &mut Recipe) {
+        let mut stop = fields.get("stop").map(|node| self.stop(node)).unwrap_or_default();
+        let environment: Vec<String> = recipe.environment.keys().cloned().collect();
+        let driver = fields.get("start").and_then(|node| driver::read(self, node, &stop, &environment));
+        let mut operations = Operations {
             install: fields.get("install").and_then(|node| self.command(node, Stage::Prepare)),
             announce: fields.get("announce").and_then(|node| self.command(node, Stage::Prepare)),
             configure: fields.get("configure").and_then(|node| self.command(node, Stage::Run)),
-            start,
+            start: None,
             check: fields.get("check").and_then(|node| self.check(node)),
             rebind: fields.get("rebind").and_then(|node| self.rebind(node)),
-            stop,
+            stop: Stop::default(),
             purge: fields.get("purge").and_then(|node| self.command(node, Stage::Prepare)),
+        };
+        if let Some(driver) = driver {
+            stop.command = stop.command.or(driver.stop);
+            operations.check = operations.check.or(driver.check);
+            operations.purge = operations.purge.or(driver.purge);
+            if let (Start::Script(_), None, Some((key, _))) = (&driver.start, &stop.command, fields.entry("start")) {
+                let says = "what starts with a script needs a command that stops it (`stop: { command: … }`)";
+                self.reading.wrong(key.span, says);
+            }
+            operations.start = Some(driver.start);
+            if let Some(template) = driver.container {
+                let name = Name::new(driver::CONTAINER).expect("it is made of letters");
+                recipe.values.entry(name).or_insert(HandedOut { template: template.into(), at: At::Prepare });
+            }
         }
+        operations.stop = stop;
+        recipe.operations = operations;
     }
 
     /// A command: a text, a list of words, or a map that says more.
@@ -228,7 +241,7 @@ impl Builder<'_> {
         Some(Command { run: self.line(run, stage)?, time_limit_ms })
     }
 
-    fn line(&mut self, node: &Node, stage: Stage) -> Option<CommandLine> {
+    pub(crate) fn line(&mut self, node: &Node, stage: Stage) -> Option<CommandLine> {
         let empty = match &node.content {
             Content::List { items, .. } => items.is_empty(),
             Content::Scalar { text, .. } => text.trim().is_empty(),
@@ -249,21 +262,6 @@ impl Builder<'_> {
         fields.get(name).map_or(Some(usual), |node| self.reading.duration_ms(node, &format!("`{name}`")))
     }
 
-    fn start(&mut self, node: &Node) -> Option<Start> {
-        let fields = self.reading.fields(node, "`start`", START_FIELDS);
-        let limit = self.time(&fields, "time-limit", TIME_LIMIT_MS)?;
-        match (fields.get("process"), fields.get("script")) {
-            (Some(process), None) => Some(Start::Process(Process { run: self.line(process, Stage::Run)? })),
-            (None, Some(script)) => {
-                Some(Start::Script(Command { run: self.line(script, Stage::Run)?, time_limit_ms: limit }))
-            }
-            _ => {
-                self.reading.wrong(node.span, "`start` is a `process` that stays or a `script` that ends: one of them");
-                None
-            }
-        }
-    }
-
     fn check(&mut self, node: &Node) -> Option<Check> {
         let fields = self.reading.fields(node, "`check`", CHECK_FIELDS);
         let probe = match (fields.get("tcp"), fields.get("http"), fields.get("command")) {
@@ -278,22 +276,24 @@ impl Builder<'_> {
                 return None;
             }
         };
-        let liveness = match fields.get("liveness") {
+        let usual = Check::of(probe);
+        let liveness_ms = match fields.get("liveness") {
             Some(node) if matches!(&node.content, Content::Scalar { text, .. } if text == "never") => None,
             Some(node) => Some(self.reading.duration_ms(node, "`liveness` (or `never`)")?),
-            None => Some(5_000),
+            None => usual.liveness_ms,
         };
-        let failures_max = fields.get("failures").map_or(Some(3), |node| self.reading.count(node, "`failures`"))?;
-        if failures_max == 0 || liveness == Some(0) {
+        let failures = fields.get("failures");
+        let failures_max = failures.map_or(Some(usual.failures_max), |node| self.reading.count(node, "`failures`"))?;
+        if failures_max == 0 || liveness_ms == Some(0) {
             self.reading.wrong(node.span, "`failures` and `liveness` are at least 1");
         }
         Some(Check {
-            probe,
-            interval_ms: self.time(&fields, "interval", 200)?,
-            ready_within_ms: self.time(&fields, "ready-within", 60_000)?,
-            attempt_ms: self.time(&fields, "attempt", 2_000)?,
-            liveness_ms: liveness,
+            interval_ms: self.time(&fields, "interval", usual.interval_ms)?,
+            ready_within_ms: self.time(&fields, "ready-within", usual.ready_within_ms)?,
+            attempt_ms: self.time(&fields, "attempt", usual.attempt_ms)?,
+            liveness_ms,
             failures_max,
+            ..usual
         })
     }
 

@@ -5,9 +5,10 @@ use crate::{
     application::{BIND_FIELDS, COMPONENT_FIELDS, LOAD_FIELDS, SECRET_FIELDS, VM_FIELDS, WAYS},
     component_type::{EXPORT_FIELDS, IMPORT_FIELDS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS, VALUE_SORTS},
     document::{FILE_FIELDS, OVERRIDE_FIELDS, VARIABLE_FIELDS, VERSION},
+    driver::{CONTAINER_FIELDS, START_FIELDS},
     operations::{
-        CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, SIGNALS, START_FIELDS,
-        STOP_FIELDS, VALUE_FIELDS,
+        CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, SIGNALS, STOP_FIELDS,
+        VALUE_FIELDS,
     },
 };
 use protocol::Operation;
@@ -99,7 +100,7 @@ pub fn schema() -> Value {
         ]),
         "way": { "enum": WAYS.map(|(word, _)| word) },
         "wiring": { "anyOf": [one_or_many(text()), object(BIND_FIELDS, &[
-            ("to", one_or_many(text()), "Who provides: a component, one of them, or one of another application"),
+            ("from", one_or_many(text()), "Who provides: a component, one of them, or one of another application"),
             ("how", part("way"), "one, index, all or none"),
         ])] },
     });
@@ -110,6 +111,17 @@ fn component_type() -> Value {
     let commands = ["install", "announce", "configure", "purge"].map(|name| (name, part("command"), "A command"));
     let signal = || json!({ "enum": SIGNALS.map(|(word, _)| word) });
     let limit = || ("time-limit", part("duration"), "After this time it has failed");
+    let container = object(
+        CONTAINER_FIELDS,
+        &[
+            ("image", text(), "What is run"),
+            ("command", one_or_many(plain()), "What it runs, if not what the image says"),
+            ("volumes", one_or_many(text()), "What of the machine it sees, as SOURCE:TARGET[:ro]"),
+            ("options", one_or_many(text()), "Further options of the engine's run"),
+            ("job", json!({ "type": "boolean" }), "Whether it is started when it has ended"),
+            ("engine", text(), "docker, if nothing is said; podman, or a path"),
+        ],
+    );
     let mut operations = commands.to_vec();
     operations.extend([
         (
@@ -119,6 +131,8 @@ fn component_type() -> Value {
                 &[
                     ("process", part("line"), "A program that runs for as long as the component does"),
                     ("script", part("line"), "A program that has ended once the component is started"),
+                    ("systemd", text(), "A unit of systemd"),
+                    ("container", any_of(vec![text(), container]), "A container: its image, or more"),
                     limit(),
                 ],
             ),

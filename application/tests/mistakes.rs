@@ -160,6 +160,23 @@ fn too_little_of_anything_is_told() {
 }
 
 #[test]
+fn a_start_is_of_one_sort_and_a_container_has_an_image() {
+    let start = |text: &str| SHOP.replacen("start: { process: \"exec mydb --port {{ port }}\" }", text, 1);
+    for (text, says) in [
+        ("start: { process: a, systemd: b }", "a unit of `systemd` or a `container`: one of them"),
+        ("start: { container: { command: x } }", "a container has an `image`"),
+        ("start: { container: { image: x, volume: y } }", "did you mean `volumes`"),
+        ("start: { container: { image: x, job: perhaps } }", "`job` cannot be `perhaps` (there is `true` and `false`)"),
+        ("start: { systemd: \"{{ parameters.unit }}\" }", "there is no such parameter"),
+    ] {
+        let told = problems(&start(text)).join("\n");
+        assert!(told.contains(says), "{text}: {told}");
+    }
+    let container = start("start: { container: { image: x, command: \"{{ container }}\", engine: podman } }");
+    assert_eq!(problems(&container), [""; 0]);
+}
+
+#[test]
 fn everything_is_told_at_once() {
     let text = SHOP
         .replace("export: objects", "export: objects, wek: 0")

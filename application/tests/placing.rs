@@ -22,7 +22,7 @@ vms:
   large: { most: 5, cost: 15, resources: { cpu: 4 } }
 components:
   database: { type: Database }
-  web-server: { type: Web, count: 3, bind: { db: { to: database, how: all } } }
+  web-server: { type: Web, count: 3, bind: { db: { from: database, how: all } } }
 ";
 
 /// `[app[0] on web[1], …]`.
@@ -75,7 +75,7 @@ fn one_more_moves_nobody_if_that_costs_no_more() {
 fn the_number_follows_from_what_is_needed() {
     // A database takes two clients.
     let text = OPEN.replace("database: { type: Database }", "database: { type: Database, count: any }");
-    let text = text.replace(", bind: { db: { to: database, how: all } }", "");
+    let text = text.replace(", bind: { db: { from: database, how: all } }", "");
     let expansion = expand(&text);
     assert_eq!(expansion.components.keys().filter(|it| it.group.as_str() == "database").count(), 2);
     assert_eq!(cost(&expansion), 40);
@@ -135,7 +135,7 @@ types:
 vms: { a: { count: 3, resources: { cpu: 2 } } }
 components:
   cache: { type: Cache, count: 3 }
-  web: { type: Web, count: 3, bind: { cache: { to: cache, how: one } } }
+  web: { type: Web, count: 3, bind: { cache: { from: cache, how: one } } }
 constraints: [apart cache, apart web]
 prefer: [local]
 ";

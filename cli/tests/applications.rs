@@ -293,31 +293,54 @@ const DOCKER: &str = "#!/bin/sh\nfolder=$(dirname \"$0\")\necho \"$@\" >> \"$fol
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn imported_containers_are_run_checked_stopped_and_taken_away() {
-    use std::os::unix::fs::PermissionsExt;
     let site = Site::open("containers");
-    let compose = "name: boxes\nservices:\n  db: { image: \"db:1\", environment: { MODE: x }, volumes: [\"data:/data\"], healthcheck: { test: [CMD, ready] } }\n  fill: { image: job, command: fill db:5, depends_on: [db] }\n  page: { image: page, depends_on: { fill: { condition: service_completed_successfully } } }\n";
+    let compose = "name: boxes\nservices:\n  db: { image: \"db:1\", environment: { MODE: x }, volumes: [\"data:/data\"], healthcheck: { test: [CMD, ready] } }\n  fill: { image: job, command: fill db:5, depends_on: [db] }\n  page: { image: page, stop_signal: QUIT, depends_on: { fill: { condition: service_completed_successfully } } }\n";
     std::fs::write(site.place.join("compose.yml"), compose).unwrap();
-    let docker = site.place.join("docker");
-    std::fs::write(&docker, DOCKER).unwrap();
-    std::fs::set_permissions(&docker, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let imported = site.done(&["import", "compose", site.place.join("compose.yml").to_str().unwrap()]);
+    site.program("docker", DOCKER);
     let path = site.place.join("boxes.yaml");
-    let docker = docker.to_str().unwrap();
-    let text = imported.replace("[docker,", &format!("[{docker},")).replace("- docker\n", &format!("- {docker}\n"));
-    std::fs::write(&path, text.replace("\"docker rm", &format!("\"{docker} rm"))).unwrap();
+    let compose = site.place.join("compose.yml");
+    site.done(&["import", "compose", compose.to_str().unwrap(), "--output", path.to_str().unwrap()]);
     apply(&site, &path);
     all_started(&site, 3).await;
     site.done(&["remove", "boxes", "--yes"]);
-    let asked = std::fs::read_to_string(site.place.join("asked")).unwrap();
+    let asked = std::fs::read_to_string(site.place.join("bin/asked")).unwrap();
     let asked: Vec<&str> = asked.lines().collect();
     let place = |line: &str| asked.iter().position(|it| *it == line).unwrap_or_else(|| panic!("{line}: {asked:#?}"));
     let run = place("run --rm --name=boxes-db-0 --network=host --env=MODE --volume=boxes_data:/data db:1");
     let filled = place("run --rm --name=boxes-fill-0 --network=host job fill 127.0.0.1:5");
-    let page = place("run --rm --name=boxes-page-0 --network=host page");
+    let page = place("run --rm --name=boxes-page-0 --network=host --stop-signal=QUIT page");
     // Whether it is ready is asked while it comes up, perhaps before it has written anything down; nobody goes on before that.
     let ready = place("exec boxes-db-0 ready");
     assert!(run < filled && ready < filled && filled < page, "{asked:#?}");
     assert!(place("stop --time=10 boxes-db-0") < place("rm --force --volumes boxes-db-0"));
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+/// A stand-in for systemctl, for which a unit is a file.
+const SYSTEMCTL: &str = "#!/bin/sh\nfolder=$(dirname \"$0\")\necho \"$@\" >> \"$folder/asked\"\ncase \"$1\" in\n  start) touch \"$folder/$2\" ;;\n  stop) rm -f \"$folder/$2\" ;;\n  is-active) test -e \"$folder/$3\" ;;\nesac\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn units_of_systemd_are_started_watched_and_stopped_in_order() {
+    let site = Site::open("units");
+    site.program("systemctl", SYSTEMCTL);
+    let text = "holdfast: 1\napplication: units\ntypes:\n  Server:\n    exports: { sql: {} }\n    operations: { start: { systemd: \"{{ parameters.unit }}\" } }\n    parameters: { unit: db.service }\n    patience: { run: { retries: 3, pause: 10ms } }\n  Client:\n    imports: { db: sql }\n    operations: { start: { process: exec sleep 100000 } }\nvms: { v: { cloud: local } }\ncomponents: { server: { type: Server }, client: { type: Client } }\n";
+    let path = site.place.join("units.yaml");
+    std::fs::write(&path, text).unwrap();
+    apply(&site, &path);
+    all_started(&site, 2).await;
+    // The unit ends by itself: its client lets go, it is started again, and the client comes back.
+    let seen = site.status().await.newest_event;
+    std::fs::remove_file(site.place.join("bin/db.service")).unwrap();
+    let told = site.events_until(seen, |it| it.text == "units/client[0] is started").await;
+    assert!(told.iter().any(|it| it.text == "units/client[0] is stopped"), "{told:?}");
+    site.done(&["remove", "units", "--yes"]);
+    assert!(!site.place.join("bin/db.service").exists());
+    let asked = std::fs::read_to_string(site.place.join("bin/asked")).unwrap();
+    let asked: Vec<&str> = asked.lines().filter(|it| !it.starts_with("is-active")).collect();
+    assert_eq!(asked.first(), Some(&"start db.service"));
+    assert_eq!(asked.last(), Some(&"stop db.service"));
+    assert_eq!(asked.iter().filter(|it| **it == "start db.service").count(), 2, "{asked:?}");
     site.audit(&[]);
     site.remove_everything().await;
 }

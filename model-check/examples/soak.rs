@@ -15,7 +15,8 @@ use std::{env, fs, path::Path, process::ExitCode};
 fn main() -> ExitCode {
     let seed =
         |place: usize, default: u64| env::args().nth(place).and_then(|text| text.parse().ok()).unwrap_or(default);
-    let (first, last) = (seed(1, 0), seed(2, 3_000));
+    // A few are too large to be explored to the last state; 3,000 are not.
+    let (first, last) = (seed(1, 0), seed(2, 3_200));
     let sound = random_applications(first, last) & reductions(first, last) & symmetry(first, last) & stories();
     if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -291,6 +291,20 @@ impl Default for Recipe {
     }
 }
 
+impl Check {
+    /// Tries this, as patiently as where nothing else is said.
+    pub fn of(probe: Probe) -> Self {
+        Self {
+            probe,
+            interval_ms: default_interval_ms(),
+            ready_within_ms: default_ready_within_ms(),
+            attempt_ms: default_attempt_ms(),
+            liveness_ms: default_liveness_ms(),
+            failures_max: default_failures_max(),
+        }
+    }
+}
+
 impl Default for Stop {
     fn default() -> Self {
         Self { command: None, signal: Signal::default(), grace_ms: default_grace_ms() }

@@ -110,15 +110,11 @@ impl Writer<'_> {
             format!("{{ values: {{ host: text{} }} }}", handed.concat())
         };
         let _ = writeln!(text, "    exports: {{ {}: {values} }}", self.names[self.place].component);
-        let mut values: Vec<String> = ports
+        let values: Vec<String> = ports
             .iter()
             .enumerate()
             .map(|(place, it)| format!("{}: \"{}\"", port_name(ports, place), it.number))
             .collect();
-        if self.in_container() {
-            let clean = "{{ name | replace('/', '-') | replace('[', '-') | replace(']', '') }}";
-            values.push(format!("container: {}", scalar(clean)));
-        }
         if !values.is_empty() {
             let _ = writeln!(text, "    values: {{ {} }}", values.join(", "));
         }

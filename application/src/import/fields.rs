@@ -42,7 +42,7 @@ pub(super) const LEFT_OUT: &[(&str, &str)] = &[
     ("domainname", "a process has the name of its VM"),
     ("dns", "a process asks the name servers of its VM"),
     ("dns_search", "a process asks the name servers of its VM"),
-    ("external_links", "bind an import to a component of another application: { to: application/component }"),
+    ("external_links", "bind an import to a component of another application: { from: application/component }"),
     ("volumes_from", "say the volumes themselves"),
     ("logging", "what it prints is kept by its agent: holdfast component logs"),
     ("ulimits", "set it where the agent is started"),

@@ -5,7 +5,7 @@
 //!         anchors, `extends`           what compose means     what Holdfast does instead
 //! ```
 //!
-//! A compose file describes containers on one machine; Holdfast runs processes on many. So a service becomes a type with
+//! A compose file describes containers on one machine; Holdfast runs components on many. So a service becomes a type with
 //! one group of components, its dependencies become imports, and where it names another service as a host, the address
 //! of that import stands there instead. Whatever has no counterpart is named in a remark: in the file, beside its type,
 //! and in what is returned. Nothing is left out in silence.
@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 /// What becomes of a service that has an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum With {
-    /// A `docker run` that stays in the foreground.
+    /// A container.
     Docker,
     /// Its own command, as a process of the machine.
     Process,

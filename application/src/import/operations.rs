@@ -11,9 +11,6 @@ use std::fmt::Write as _;
 
 /// How long a job, and the making of an image, may take.
 const JOB_LIMIT: &str = "1h";
-/// Between the end of the grace and the end of patience, in seconds.
-const STOP_MORE_S: u64 = 20;
-const GRACE_MS: u64 = 10_000;
 
 impl Draft<'_> {
     pub(super) fn operations(&mut self) -> String {
@@ -32,21 +29,23 @@ impl Draft<'_> {
             words.push(context);
             let _ = writeln!(text, "      install: {{ run: {}, time-limit: {JOB_LIMIT} }}", list(&words));
         }
-        let start = if container { list(&self.docker_run()) } else { self.process() };
-        if container {
-            let remove = "docker rm --force {{ container }} > /dev/null 2>&1 || true";
-            let _ = writeln!(text, "      configure: {}", scalar(remove));
-        }
-        if service.is_job {
-            let _ = writeln!(text, "      start: {{ script: {start}, time-limit: {JOB_LIMIT} }}");
+        let what = if container {
+            "container"
+        } else if service.is_job {
+            "script"
+        } else {
+            "process"
+        };
+        let start = if container { self.container() } else { self.process() };
+        if service.is_job && !container {
+            let _ = writeln!(text, "      start: {{ {what}: {start}, time-limit: {JOB_LIMIT} }}");
             text += "      stop: { command: \"true\" }\n";
         } else {
-            let _ = writeln!(text, "      start: {{ process: {start} }}");
+            let _ = writeln!(text, "      start: {{ {what}: {start} }}");
+        }
+        if !service.is_job {
             text += &self.check();
             text += &self.stop();
-        }
-        if container {
-            text += "      purge: \"docker rm --force --volumes {{ container }} > /dev/null 2>&1 || true\"\n";
         }
         text
     }
@@ -58,11 +57,10 @@ impl Draft<'_> {
         service.image.as_ref().map_or(own, |image| self.plain(image))
     }
 
-    fn docker_run(&mut self) -> Vec<String> {
+    /// What is run in a container, and what it sees of the machine.
+    fn container(&mut self) -> String {
         let service = self.writer.service();
-        let mut words: Vec<String> =
-            ["docker", "run", "--rm", "--name={{ container }}", "--network=host"].map(str::to_owned).into();
-        words.extend(service.environment.iter().map(|(name, _)| format!("--env={name}")));
+        let mut volumes = Vec::new();
         for volume in &service.volumes {
             let target = self.plain(&volume.target);
             let source = volume.source.as_ref().map(|source| match (volume.relative, volume.named) {
@@ -72,33 +70,36 @@ impl Draft<'_> {
             });
             let options = volume.options.as_ref().map(|it| self.plain(it));
             let parts = source.into_iter().chain([target]).chain(options);
-            words.push(format!("--volume={}", parts.collect::<Vec<_>>().join(":")));
+            volumes.push(parts.collect::<Vec<_>>().join(":"));
         }
         for (what, mounts) in [("config", &service.configs), ("secret", &service.secrets)] {
             for mount in mounts {
                 let path = file_name(what, &mount.source);
-                words.push(format!("--volume={{{{ directory }}}}/{path}:{}:ro", escaped(&mount.target)));
+                volumes.push(format!("{{{{ directory }}}}/{path}:{}:ro", escaped(&mount.target)));
             }
         }
+        let mut options = Vec::new();
         for (option, phrase) in &service.options {
             let value = phrase.as_ref().map_or(String::new(), |it| format!("={}", self.plain(it)));
-            words.push(format!("{option}{value}"));
+            options.push(format!("{option}{value}"));
         }
         if let Some(folder) = &service.folder {
-            words.push(format!("--workdir={}", self.plain(folder)));
+            options.push(format!("--workdir={}", self.plain(folder)));
         }
-        let mut rest = Vec::new();
+        let mut command = Vec::new();
         if let Some(entrypoint) = &service.entrypoint {
             // Docker takes one word; the others come before the command.
             let mut entry = self.words(entrypoint).into_iter();
-            words.push(format!("--entrypoint={}", entry.next().unwrap_or_default()));
-            rest.extend(entry);
+            options.push(format!("--entrypoint={}", entry.next().unwrap_or_default()));
+            command.extend(entry);
         }
-        words.push(self.tag());
-        words.extend(rest);
-        let command = service.command.as_ref().map(|it| self.words(it)).unwrap_or_default();
-        words.extend(command);
-        words
+        let image = scalar(&self.tag());
+        command.extend(service.command.as_ref().map(|it| self.words(it)).unwrap_or_default());
+        let said = [("volumes", volumes), ("options", options), ("command", command)];
+        let mut said: Vec<String> =
+            said.iter().filter(|(_, it)| !it.is_empty()).map(|(name, it)| format!("{name}: {}", list(it))).collect();
+        said.extend(service.is_job.then(|| "job: true".to_owned()));
+        if said.is_empty() { image } else { format!("{{ image: {image}, {} }}", said.join(", ")) }
     }
 
     /// The command itself; or a place to say it.
@@ -155,14 +156,6 @@ impl Draft<'_> {
 
     fn stop(&mut self) -> String {
         let Service { grace_ms, signal, .. } = self.writer.service();
-        if self.writer.in_container() {
-            let seconds = grace_ms.unwrap_or(GRACE_MS).div_ceil(1_000);
-            let mut words: Vec<String> = vec!["docker".into(), "stop".into()];
-            words.extend(signal.map(|it| format!("--signal={it}")));
-            words.extend([format!("--time={seconds}"), "{{ container }}".into()]);
-            let limit = seconds.saturating_add(STOP_MORE_S);
-            return format!("      stop: {{ command: {}, time-limit: {limit}s }}\n", list(&words));
-        }
         let signal = signal.map(|it| format!("signal: {it}"));
         let grace = grace_ms.map(|it| format!("grace: {}", duration(it)));
         let said: Vec<String> = signal.into_iter().chain(grace).collect();

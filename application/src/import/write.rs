@@ -47,11 +47,11 @@ pub(super) fn application(name: &str, options: &ComposeOptions, compose: &Compos
     }
     let file = name.rsplit('/').next().unwrap_or(name);
     let what = match options.with {
-        With::Docker => "a service with an image is a `docker run` in the foreground, on the network of its VM",
-        With::Process => "a service is its command, run on its VM; images are not used",
+        With::Docker => "A service with an image is a container on the network of its VM",
+        With::Process => "A service is its command, run on its VM; images are not used",
     };
     let about = format!(
-        "From {} by `holdfast import compose`. Holdfast runs processes: {what}. All are on one VM; more groups under `vms` and other words after `on` spread them.",
+        "From {} by `holdfast import compose`. {what}. All are on one VM; more groups under `vms` and other words after `on` spread them.",
         file.escape_debug()
     );
     let mut text = remark_lines(&about, 0);

@@ -38,11 +38,19 @@ impl Site {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{count}", std::process::id()));
-        std::fs::create_dir_all(&place).unwrap();
+        std::fs::create_dir_all(place.join("bin")).unwrap();
         let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
         let manager = start_manager(&place, &options);
         let client = Client::new(&Access::read(&place.join("manager/access.json")).unwrap()).unwrap();
         Self { place, options, environment: Vec::new(), manager: Some(manager), agents: Vec::new(), client }
+    }
+
+    /// Puts a program where the manager's agents on this machine find it before any other of its name.
+    pub(crate) fn program(&self, name: &str, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.place.join("bin").join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -275,7 +283,9 @@ fn start_manager(place: &Path, options: &[String]) -> Child {
     if !options.iter().any(|option| option == "--listen") {
         manager.args(["--listen", "127.0.0.1:0"]);
     }
-    let mut manager = manager.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let usual = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths([place.join("bin")].into_iter().chain(std::env::split_paths(&usual))).unwrap();
+    let mut manager = manager.env("PATH", path).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     assert!(first_line(&mut manager).starts_with("agents"));
     manager
 }

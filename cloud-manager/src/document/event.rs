@@ -1,10 +1,7 @@
 //! What has happened: events, and the record of a change that follows from them.
 
 use crate::desk::Event;
-use protocol::{
-    ComponentState, Refusal,
-    manager::News,
-};
+use protocol::{ComponentState, Refusal, manager::News};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -1,0 +1,154 @@
+//! What starts a component: a plain program, a unit of systemd, or a container.
+//!
+//! A unit and a container become plain commands here. So an agent knows nothing of them, and whatever must hold of a
+//! component (a start that is asked for twice starts one, what was started outlives the agent, a death is seen) holds of
+//! them for the same reasons. What the file says itself has the last word.
+
+use crate::{
+    node::{Content, Node},
+    operations::{Builder, SIGNALS, Stage, TIME_LIMIT_MS},
+};
+use vm_agent::recipe::{Check, Command, CommandLine, Probe, Process, Signal, Start, Stop};
+
+pub(crate) const START_FIELDS: &[&str] = &["process", "script", "systemd", "container", "time-limit"];
+pub(crate) const CONTAINER_FIELDS: &[&str] = &["image", "command", "volumes", "options", "job", "engine"];
+/// What templates call the container of a component.
+pub(crate) const CONTAINER: &str = "container";
+/// Letters, digits, dots and dashes, and different for each component of one machine.
+const CONTAINER_NAME: &str = "{{ name | replace('/', '-') | replace('[', '-') | replace(']', '') }}";
+/// How often systemd is asked whether a unit is still there.
+const LIVENESS_MS: u64 = 2_000;
+/// How long an engine has beyond the grace, and how long a job may take.
+const ENGINE_MS: u64 = 20_000;
+const JOB_MS: u64 = 3_600_000;
+
+/// A start, and what follows from it for the other operations.
+pub(crate) struct Driver {
+    pub(crate) start: Start,
+    pub(crate) stop: Option<Command>,
+    pub(crate) check: Option<Check>,
+    pub(crate) purge: Option<Command>,
+    /// What the container is called, if it is one.
+    pub(crate) container: Option<&'static str>,
+}
+
+impl Driver {
+    fn plain(start: Start) -> Self {
+        Self { start, stop: None, check: None, purge: None, container: None }
+    }
+}
+
+/// Reads `start`. `stop` is what the file says of it; `environment` the names of variables.
+pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environment: &[String]) -> Option<Driver> {
+    let fields = builder.reading.fields(node, "`start`", START_FIELDS);
+    let limit = fields.get("time-limit").and_then(|node| builder.reading.duration_ms(node, "`time-limit`"));
+    let said = ["process", "script", "systemd", "container"].map(|name| fields.get(name));
+    match said {
+        [Some(process), None, None, None] => {
+            let run = builder.line(process, Stage::Run)?;
+            Some(Driver::plain(Start::Process(Process { run })))
+        }
+        [None, Some(script), None, None] => {
+            let run = builder.line(script, Stage::Run)?;
+            Some(Driver::plain(Start::Script(Command { run, time_limit_ms: limit.unwrap_or(TIME_LIMIT_MS) })))
+        }
+        [None, None, Some(unit), None] => {
+            let unit = builder.template(unit, "a unit", Stage::Run)?;
+            Some(systemd(&unit, limit.unwrap_or(TIME_LIMIT_MS)))
+        }
+        [None, None, None, Some(node)] => container(builder, node, limit, stop, environment),
+        _ => {
+            builder.reading.wrong(
+                node.span,
+                "`start` is a `process` that stays, a `script` that ends, a unit of `systemd` or a `container`: one of them",
+            );
+            None
+        }
+    }
+}
+
+/// A unit of systemd: started, stopped and looked after by its name.
+fn systemd(unit: &str, time_limit_ms: u64) -> Driver {
+    let systemctl = |words: &[&str]| program(["systemctl"].iter().chain(words).copied().chain([unit]));
+    let command = |words: &[&str]| Command { run: systemctl(words), time_limit_ms };
+    Driver {
+        start: Start::Script(command(&["start"])),
+        stop: Some(command(&["stop"])),
+        // It knows for certain: once is enough.
+        check: Some(Check {
+            liveness_ms: Some(LIVENESS_MS),
+            failures_max: 1,
+            ..Check::of(Probe::Command { run: systemctl(&["is-active", "--quiet"]) })
+        }),
+        purge: None,
+        container: None,
+    }
+}
+
+/// A container, run in the foreground on the network of its VM, under a name that is the component's.
+fn container(
+    builder: &mut Builder<'_>,
+    node: &Node,
+    limit: Option<u64>,
+    stop: &Stop,
+    environment: &[String],
+) -> Option<Driver> {
+    let fields = match node.content {
+        Content::Map { .. } => Some(builder.reading.fields(node, "a container", CONTAINER_FIELDS)),
+        _ => None,
+    };
+    let Some(image) = fields.as_ref().map_or(Some(node), |fields| fields.get("image")) else {
+        builder.reading.wrong(node.span, "a container has an `image`");
+        return None;
+    };
+    let image = builder.template(image, "an image", Stage::Run)?;
+    let get = |name: &str| fields.as_ref().and_then(|fields| fields.get(name));
+    let mut words = |name: &str| -> Option<Vec<String>> {
+        let Some(node) = get(name) else { return Some(Vec::new()) };
+        let what = format!("`{name}`");
+        let items = builder.reading.items(node, &what);
+        items.iter().map(|node| builder.template(node, &what, Stage::Run)).collect()
+    };
+    let (volumes, options, command) = (words("volumes")?, words("options")?, words("command")?);
+    let truths = [("true", true), ("false", false)];
+    let job = get("job").map_or(Some(false), |node| builder.reading.one_of(node, "`job`", &truths))?;
+    let engine = match get("engine") {
+        Some(node) => builder.template(node, "an engine", Stage::Run)?,
+        None => "docker".into(),
+    };
+    let mut run = vec![engine.clone(), "run".into(), "--rm".into(), "--name={{ container }}".into()];
+    run.push("--network=host".into());
+    run.extend(environment.iter().map(|name| format!("--env={name}")));
+    run.extend(volumes.iter().map(|volume| format!("--volume={volume}")));
+    let signal = SIGNALS.iter().find(|(_, signal)| *signal == stop.signal && stop.signal != Signal::default());
+    run.extend(signal.map(|(word, _)| format!("--stop-signal={word}")));
+    run.extend(options);
+    run.push(image);
+    run.extend(command);
+    // A machine that lost its power may have left one of the same name.
+    let first = "\"$1\" rm --force \"$2\" > /dev/null 2>&1; shift 2; exec \"$@\"";
+    let shell = ["/bin/sh", "-c", first, "sh", engine.as_str(), "{{ container }}"];
+    let run = program(shell.into_iter().chain(run.iter().map(String::as_str)));
+    let seconds = stop.grace_ms.div_ceil(1_000);
+    let time = format!("--time={seconds}");
+    let ended = Command {
+        run: program([engine.as_str(), "stop", &time, "{{ container }}"]),
+        time_limit_ms: stop.grace_ms.saturating_add(ENGINE_MS),
+    };
+    let purge = "\"$1\" rm --force --volumes \"$2\" > /dev/null 2>&1 || true";
+    let purge = program(["/bin/sh", "-c", purge, "sh", engine.as_str(), "{{ container }}"]);
+    Some(Driver {
+        start: match job {
+            true => Start::Script(Command { run, time_limit_ms: limit.unwrap_or(JOB_MS) }),
+            false => Start::Process(Process { run }),
+        },
+        stop: Some(if job { Command { run: program(["true"]), time_limit_ms: TIME_LIMIT_MS } } else { ended }),
+        check: None,
+        purge: Some(Command { run: purge, time_limit_ms: TIME_LIMIT_MS }),
+        container: Some(CONTAINER_NAME),
+    })
+}
+
+fn program<'a>(words: impl IntoIterator<Item = &'a str>) -> CommandLine {
+    CommandLine::Program(words.into_iter().map(str::to_owned).collect())
+}
