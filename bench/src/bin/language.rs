@@ -31,8 +31,8 @@ use std::{
 
 const ONE_TO_ONE: [u32; 9] = [1, 2, 5, 10, 20, 50, 100, 1_000, 10_000];
 const ALL_TO_ALL: [u32; 9] = [1, 2, 5, 10, 20, 50, 100, 300, 1_000];
-/// Beyond that many, nobody waits for a prediction.
-const PREDICTED_MAX: f64 = 200_000.0;
+/// With more bindings than that, a prediction is measured once.
+const ONCE: f64 = 20_000.0;
 /// How often each case is measured.
 const TURNS: usize = 5;
 /// What one process tells the other: a number for each of these.
@@ -45,7 +45,7 @@ struct Case {
     instances: u32,
     measured: BTreeMap<&'static str, f64>,
     /// Time, orders and memory of the prediction.
-    predicted: Option<[f64; 3]>,
+    predicted: [f64; 3],
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -104,11 +104,12 @@ impl Case {
             Ok(best)
         };
         let measured: BTreeMap<&str, f64> = FIELDS.into_iter().zip(least("measure", TURNS)?).collect();
-        let predicted = match measured["bindings"] {
-            bindings if bindings > PREDICTED_MAX => None,
-            bindings if bindings > PREDICTED_MAX / 10.0 => least("predict", 1)?.try_into().ok(),
-            _ => least("predict", TURNS)?.try_into().ok(),
+        // What takes seconds is measured once.
+        let turns = if measured["bindings"] > ONCE { 1 } else { TURNS };
+        let [seconds, orders, peak] = least("predict", turns)?[..] else {
+            return Err("a prediction tells three numbers".into());
         };
+        let predicted = [seconds, orders, peak];
         Ok(Self { tiers, way, instances, measured, predicted })
     }
 
@@ -120,13 +121,10 @@ impl Case {
         let Self { tiers, instances, measured, predicted, .. } = self;
         let count = |name: &str| measured[name].to_string();
         let time = |name: &str| shown(measured[name]);
-        let none = || "–".to_owned();
-        let (orders, predict, memory) = predicted.map_or_else(
-            || (none(), none(), none()),
-            |[time, orders, peak]| (orders.to_string(), shown(time), format!("{peak:.0} MB")),
-        );
+        let [predict, orders, memory] = predicted;
+        let predict = shown(*predict);
         format!(
-            "| {tiers} | {} | {instances} | {} | {} | {} | {orders} | {} | {} | {} | {} | {:.0} MB | {predict} | {memory} |",
+            "| {tiers} | {} | {instances} | {} | {} | {} | {orders} | {} | {} | {} | {} | {:.0} MB | {predict} | {memory:.0} MB |",
             self.wiring(),
             count("components"),
             count("bindings"),
@@ -148,12 +146,12 @@ fn curves(cases: &[Case]) -> Curves {
         let own: Vec<&Case> = cases.iter().filter(|it| it.way == way && it.tiers == tiers).collect();
         let Some(name) = own.first().map(|it| format!("{tiers} tiers, {}", it.wiring())) else { continue };
         let whole = |it: &Case| ["read", "expand", "difference", "plan"].iter().map(|name| it.measured[name]).sum();
-        let points = |y: &dyn Fn(&Case) -> Option<f64>| -> Vec<(f64, f64)> {
-            own.iter().filter_map(|it| Some((f64::from(it.instances), y(it)?))).collect()
+        let points = |y: &dyn Fn(&Case) -> f64| -> Vec<(f64, f64)> {
+            own.iter().map(|it| (f64::from(it.instances), y(it))).collect()
         };
-        let size = points(&|it| Some(it.measured["components"] + it.measured["bindings"]));
-        let time = points(&|it| Some(whole(it)));
-        let predicted = points(&|it| it.predicted.map(|[time, ..]| time));
+        let size = points(&|it| it.measured["components"] + it.measured["bindings"]);
+        let time = points(&|it| whole(it));
+        let predicted = points(&|it| it.predicted[0]);
         curves.add(0, Curve { name: name.clone(), points: size, dashed: false });
         curves.add(1, Curve { name: name.clone(), points: time, dashed: false });
         curves.add(1, Curve { name, points: predicted, dashed: true });
