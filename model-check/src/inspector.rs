@@ -43,6 +43,11 @@ struct Ends {
     client: ComponentId,
 }
 
+/// Whether the manager says that a change is done.
+fn is_done(output: &Output) -> bool {
+    matches!(output, Output::Manager(manager::Output::ToOperator(manager::News::ChangeDone(_))))
+}
+
 /// Looks at a world after each step.
 #[derive(Debug)]
 pub struct Inspector {
@@ -58,7 +63,7 @@ pub struct Inspector {
 impl Inspector {
     /// An inspector of the world of a script in which these faults may happen.
     pub fn new(script: &[Line], faults: Faults, pace: Pace) -> Self {
-        let disrupted = faults.stop_components();
+        let disrupted = faults.stop_components() || property::loses(script);
         Self {
             pace,
             may_stop: (!disrupted).then(|| property::may_stop(script)),
@@ -74,9 +79,13 @@ impl Inspector {
         self.learn(event);
         let found = match &event.input {
             Some((Place::Agent(vm), input)) => self.look_at_agent(world, *vm, input, event),
-            // Strong bindings enter the book only with a request.
-            Some((Place::Manager, _)) if event.action == Action::Ask && self.pace == Pace::EveryStep => {
-                property::of_part(world.part(Place::Manager), None)
+            Some((Place::Manager, _)) => {
+                // Strong bindings enter the book only with a request.
+                let asked = event.action == Action::Ask && self.pace == Pace::EveryStep;
+                let book = asked.then(|| property::of_part(world.part(Place::Manager), None)).flatten();
+                // Where components stop by themselves, they may do so at any moment.
+                let done = self.may_stop.is_some() && event.outputs.iter().any(is_done);
+                book.or_else(|| done.then(|| property::while_idle(world)).flatten())
             }
             Some(_) | None => None,
         };
@@ -235,10 +244,12 @@ impl Inspector {
         }
         let stands = match world.agent(ends.provider_vm) {
             None => !client_agent.has_forgotten(ends.provider_vm),
-            Some(agent) => agent.components().get(&ends.provider).is_some_and(|provider| {
-                (provider.state() == ComponentState::Started || provider.has_died())
-                    && provider.loans().get(binding).is_some_and(agent::Loan::is_out)
-            }),
+            Some(agent) => {
+                agent.components().get(&ends.provider).is_some_and(|provider| {
+                    (provider.state() == ComponentState::Started || provider.has_died())
+                        && provider.loans().get(binding).is_some_and(agent::Loan::is_out)
+                }) || agent.has_forgotten(ends.client_vm)
+            }
         };
         let detail = || {
             let (vm, name) = (ends.client_vm, client.name());

@@ -11,7 +11,7 @@ use protocol::{
     ComponentState, Name, Need, Wish, Work,
     agent::{HoldingState, LoanState},
     invariant::{self, View},
-    manager::{Health, Request},
+    manager::{ChangeState, ComponentEntry, Health, Request, Waiting},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -49,7 +49,7 @@ pub const ONE_END: &str = "the end is always the same";
 pub const AS_TOLD: &str = "the story comes out as it is told";
 
 /// Every property, with its word.
-pub const ALL: [(&str, &str); 11] = [
+pub const ALL: [(&str, &str); 12] = [
     ("always", "A1 a running component holds what it needs"),
     ("always", "A2 every loan in use is on a started provider"),
     ("always", "A3 nothing touches a lost VM"),
@@ -58,6 +58,7 @@ pub const ALL: [(&str, &str); 11] = [
     ("always", PRESENT),
     ("always", ONCE),
     ("always", MINIMAL),
+    ("always", DONE),
     ("eventually", RESTS),
     ("eventually", PREDICTED),
     ("eventually", ONE_END),
@@ -79,7 +80,8 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
     };
     let mut clients: BTreeMap<&Name, BTreeSet<&Name>> = BTreeMap::new();
     let mut kinds = BTreeMap::new();
-    let mut homes: BTreeMap<&Name, &Name> = BTreeMap::new();
+    // A name may be taken over, on another VM.
+    let mut homes: BTreeSet<(&Name, &Name)> = BTreeSet::new();
     let mut open: Vec<&Name> = Vec::new();
     let is_incomplete = |line: &Line| matches!(&line.request, Request::Make(change) if change.incomplete);
     let incomplete = script.iter().any(is_incomplete);
@@ -87,7 +89,7 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
         match wish {
             Wish::AddComponent { component, kind, vm } => {
                 kinds.insert(component, kind);
-                homes.insert(component, vm);
+                homes.insert((component, vm));
             }
             Wish::RemoveComponent { component } | Wish::RestartComponent { component } => open.push(component),
             Wish::RemoveBinding(wire) => open.push(&wire.client),
@@ -104,7 +106,7 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
                     clients.entry(&wire.provider).or_default().insert(&wire.client);
                 }
             }
-            Wish::RemoveVm { vm } => open.extend(homes.iter().filter(|(_, home)| **home == vm).map(|(it, _)| *it)),
+            Wish::RemoveVm { vm } => open.extend(homes.iter().filter(|(_, home)| *home == vm).map(|(it, _)| *it)),
             _ => {}
         }
     }
@@ -163,6 +165,10 @@ pub const PRESENT: &str = "A6 a client knows its provider's present values";
 
 /// A2 and A6 between a client and one provider's VM.
 pub fn between(client: &View, provider: &View) -> Option<Breach> {
+    // What was declared lost and runs on is nobody's business any more.
+    if client.vm.is_some_and(|vm| provider.forgotten.binary_search(&vm).is_ok()) {
+        return None;
+    }
     let here = |held: &&(protocol::BindingId, protocol::VmId, protocol::ComponentId)| Some(held.1) == provider.vm;
     let handed = |binding| provider.handed.iter().find(|(lent, _)| *lent == binding).map(|(_, values)| values);
     let stale = |known: &&(protocol::BindingId, protocol::VmId, protocol::Values)| {
@@ -201,22 +207,101 @@ pub fn at_end(world: &World) -> Option<Breach> {
             return rests(format!("{} still has notices parked for {component}", agent.id()));
         }
     }
-    // What failed for good waits for a person; so may what depends on it.
-    let failed = world.agents().flat_map(|agent| agent.components().values());
-    if failed.into_iter().any(|component| matches!(component.state(), ComponentState::Failed(_))) {
+    let excused = excused(world);
+    if let Some(change) = world.manager().changes().find(|change| !excused.may_wait(change)) {
+        return rests(format!("it never ends: {change}"));
+    }
+    as_predicted(world, &excused.components)
+}
+
+/// What failed for good waits for a person; and what cannot go on without that.
+#[derive(Default)]
+struct Excused {
+    components: BTreeSet<Name>,
+    vms: BTreeSet<Name>,
+    bindings: BTreeSet<String>,
+}
+
+impl Excused {
+    /// Whether everything that a change waits for is excused. What was accepted has to be posted, and what was posted
+    /// answered, whoever failed.
+    fn may_wait(&self, change: &ChangeState) -> bool {
+        let excused = |waiting: &Waiting| match waiting {
+            Waiting::Component(name) | Waiting::Started(name, _) => self.components.contains(name),
+            Waiting::Vm(name) => self.vms.contains(name),
+            Waiting::Binding(wire) => self.bindings.contains(wire),
+            Waiting::Answer(_) => false,
+            Waiting::Change(_) => change.phase.is_some(),
+        };
+        !self.components.is_empty() && change.waiting.iter().all(excused)
+    }
+}
+
+/// Whoever failed; its clients, and theirs if they need it; and whoever waits for something back that one of these does
+/// not let go of.
+fn excused(world: &World) -> Excused {
+    let book = world.manager().book();
+    let state = |component: &ComponentEntry| {
+        let agent = world.agent(book.vm_of(component).id?)?;
+        Some(agent.components().get(&component.id?)?.state())
+    };
+    let mut found = Excused::default();
+    let failed = |it: &&ComponentEntry| matches!(state(it), Some(ComponentState::Failed(_)));
+    let mut open: Vec<&ComponentEntry> = book.components().filter(failed).collect();
+    while let Some(component) = open.pop() {
+        if !found.components.insert(component.name.clone()) {
+            continue;
+        }
+        found.vms.insert(book.vm_of(component).name.clone());
+        for binding in book.lent(component) {
+            found.bindings.insert(book.wire(binding).to_string());
+            let client = book.client_of(binding);
+            match binding.need() {
+                Need::Weak(_) => drop(found.components.insert(client.name.clone())),
+                Need::Strong(_) | Need::Value(_) => open.push(client),
+            }
+        }
+        for binding in book.borrowed(component) {
+            found.bindings.insert(book.wire(binding).to_string());
+            if state(component).is_some_and(ComponentState::is_running) {
+                open.push(book.provider_of(binding));
+            }
+        }
+    }
+    found
+}
+
+/// Whoever is told that a change is done can rely on it: with no change under way, everything is as predicted.
+pub const DONE: &str = "what is done is done: with no change under way, nothing moves";
+
+/// What a manager has called done too early. A provider waits for nobody who only knows its values; so such a client, and
+/// whoever depends on it, may still be on its way down when the provider is gone.
+pub fn while_idle(world: &World) -> Option<Breach> {
+    let (manager, book) = (world.manager(), world.manager().book());
+    if !manager.is_idle() {
         return None;
     }
-    if let Some(change) = world.manager().changes().next() {
-        return rests(format!("{} never ends, waiting for {:?}", change.change, change.waiting));
+    let knows = |it: &&ComponentEntry| it.kind.imports.values().any(|import| import.need.is_value());
+    let mut open: Vec<&ComponentEntry> = book.components().filter(knows).collect();
+    let mut late: BTreeSet<&Name> = BTreeSet::new();
+    while let Some(entry) = open.pop() {
+        if late.insert(&entry.name) {
+            open.extend(book.lent(entry).map(|binding| book.client_of(binding)));
+        }
     }
-    as_predicted(world)
+    let wrong = book.components().filter(|entry| !late.contains(&entry.name)).find_map(|entry| {
+        let agent = world.agent(book.vm_of(entry).id?)?;
+        let state = agent.components().get(&entry.id?)?.state();
+        (entry.expected != (state == ComponentState::Started)).then(|| format!("{} is {state}", entry.name))
+    });
+    wrong.map(|detail| Breach { property: DONE, detail })
 }
 
 /// Whether the manager's prediction, its knowledge and the agents' books agree.
-fn as_predicted(world: &World) -> Option<Breach> {
+fn as_predicted(world: &World, excused: &BTreeSet<Name>) -> Option<Breach> {
     let predicted = |detail: String| Some(Breach { property: PREDICTED, detail });
     let book = world.manager().book();
-    for entry in book.components() {
+    for entry in book.components().filter(|entry| !excused.contains(&entry.name)) {
         let vm = book.vm_of(entry);
         let (Some(id), Some(vm)) = (entry.id, vm.id) else { continue };
         let Some(agent) = world.agent(vm) else { continue };

@@ -101,11 +101,13 @@ pub struct View {
     pub known: Vec<(BindingId, VmId, Values)>,
     /// What a client of each loan that is out must know, where there is anything to know.
     pub handed: Vec<(BindingId, Values)>,
+    /// The VMs that it was told to forget: nobody here stands behind what runs on there. Sorted.
+    pub forgotten: Vec<VmId>,
 }
 
 /// What one agent's books show to the others.
 pub fn view(agent: &VmAgent) -> View {
-    let mut view = View { vm: Some(agent.id()), ..View::default() };
+    let mut view = View { vm: Some(agent.id()), forgotten: agent.forgotten().collect(), ..View::default() };
     for (id, component) in agent.components() {
         let running = component.state().is_running();
         for (binding, holding) in component.holdings().iter().filter(|_| running) {
@@ -158,7 +160,7 @@ pub fn of_component(agent: &VmAgent, component: &Component) -> Vec<Violation> {
     for (import, state) in component.holdings().imports().iter().filter(|_| running) {
         let held = in_use.get(import).copied().unwrap_or(0);
         // What was lost with its provider's VM could not be held on to; the component is stopping.
-        let excused = agent.forgotten().next().is_some() && component.must_stop();
+        let excused = component.is_bereft() && component.must_stop();
         match state.need {
             Need::Strong(number) | Need::Value(number) if held < number && !excused => {
                 found.push(Violation::TooFewHeld { vm, component: name(), import: import.clone() });

@@ -176,10 +176,6 @@ pub(super) fn changes(machine: &CloudManager, chronicle: &Chronicle) -> Vec<Runn
     let running = |state: ChangeState| {
         let record = chronicle.change(state.change);
         let done = record.iter().flat_map(|record| &record.phases).filter(|phase| phase.done_at_ms.is_some());
-        let mut waits_for: Vec<String> = state.waiting.iter().take(WAITS_MAX).map(|it| waits.in_words(it)).collect();
-        if state.phase.is_none() {
-            waits_for.push("an earlier change that is about the same components".into());
-        }
         RunningChange {
             change: state.change.0,
             asked: record.and_then(|record| record.asked.clone()),
@@ -187,7 +183,7 @@ pub(super) fn changes(machine: &CloudManager, chronicle: &Chronicle) -> Vec<Runn
             phase: state.phase.map(|phase| phase.to_string()),
             phases_done: done.map(|phase| phase.phase.clone()).collect(),
             waiting: state.waiting.len(),
-            waits_for,
+            waits_for: state.waiting.iter().take(WAITS_MAX).map(|it| waits.in_words(it)).collect(),
             stuck_on: state.waiting.iter().filter_map(|it| waits.stuck_on(it)).collect(),
         }
     };

@@ -43,6 +43,7 @@ impl<'a> Waits<'a> {
             Waiting::Answer(vm) => format!("vm {vm} to answer"),
             Waiting::Started(name, true) => format!("{name} to start{}", because(self.book.component(name))),
             Waiting::Started(name, false) => format!("{name} to stop{}", because(self.book.component(name))),
+            Waiting::Change(change) => format!("{change}, which is about the same components"),
         }
     }
 

@@ -18,7 +18,7 @@ mod walker;
 use crate::{
     action::Action,
     property::{self, Breach, End},
-    scenario::{Answer, Changes, Expected, Scenario},
+    scenario::{Answer, Expected, Scenario},
     surroundings::{Faults, Line},
     world::{Event, World},
 };
@@ -301,6 +301,12 @@ impl<'a> Search<'a> {
             if let Some(expected) = self.expected {
                 self.compare(expected, walker, (open, action), (&row, &changed), index);
             }
+            // Where components stop by themselves, they may do so at any moment.
+            if self.may_stop.is_some() && walker.is_idle(&row) {
+                if let Some(breach) = property::while_idle(&walker.world(&row)) {
+                    self.record(breach, index);
+                }
+            }
             if let Some(breach) = walker.breach(&row, &changed) {
                 self.record(breach, index);
             }
@@ -344,10 +350,7 @@ impl<'a> Search<'a> {
 
     fn record_end(&self, walker: &mut Walker<'_>, open: Open<'_>) {
         let world = walker.world(open.row);
-        let unfinished = self.expected.is_some_and(|expected| expected.changes != Changes::Done);
-        if let Some(breach) =
-            property::at_end(&world).filter(|breach| breach.property != property::RESTS || !unfinished)
-        {
+        if let Some(breach) = property::at_end(&world) {
             return self.record(breach, open.index);
         }
         let objections = self.expected.map(|expected| expected.objections_at_end(&world)).unwrap_or_default();

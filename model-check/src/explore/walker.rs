@@ -288,6 +288,12 @@ impl<'a> Walker<'a> {
         known.view.clone()
     }
 
+    /// Whether the manager has no change under way.
+    pub(super) fn is_idle(&mut self, row: &[u32]) -> bool {
+        let slot = self.slot(Place::Manager) as usize;
+        matches!(&*self.know(row[slot]).part, Part::Manager(manager) if manager.is_idle())
+    }
+
     /// The components that are asked to stop in these slots.
     pub(super) fn stopping(&mut self, row: &[u32], changed: &[usize]) -> Vec<Name> {
         let mut names = Vec::new();

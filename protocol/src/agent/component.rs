@@ -89,6 +89,8 @@ pub struct Component {
     pub(super) failures: Option<(Operation, u32)>,
     /// It ended by itself and has not started again: loans may still be out.
     pub(super) died: bool,
+    /// Something that it held was lost with its VM in the present run, and it has had too little since.
+    pub(super) bereft: bool,
     /// Deaths since it was last steady.
     pub(super) deaths: u32,
     /// The set of bindings it may use is not the one it was last told.
@@ -121,6 +123,7 @@ impl Component {
             run: 0,
             failures: None,
             died: false,
+            bereft: false,
             deaths: 0,
             changed: false,
             let_go: ShortSet::default(),
@@ -178,6 +181,12 @@ impl Component {
     /// Client rule 2: removed, restarting, or an import below its number.
     pub fn must_stop(&self) -> bool {
         self.leaving || self.restarting || !self.holdings.are_enough()
+    }
+
+    /// Whether something that it needs was lost with its VM, so that it cannot help running with too little until it has
+    /// stopped.
+    pub fn is_bereft(&self) -> bool {
+        self.bereft
     }
 
     /// Whether the host has something under way for it.

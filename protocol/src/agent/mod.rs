@@ -270,7 +270,9 @@ impl<'a> Turn<'a> {
 
     /// Moves a component on, and keeps count of those that are not started.
     fn put(&mut self, id: ComponentId, state: ComponentState) {
-        let before = std::mem::replace(&mut self.component(id).state, state);
+        let component = self.component(id);
+        component.bereft &= state.is_running();
+        let before = std::mem::replace(&mut component.state, state);
         self.agent.down += usize::from(before == ComponentState::Started);
         self.agent.down -= usize::from(state == ComponentState::Started);
         self.touched.insert(id);

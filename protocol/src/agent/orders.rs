@@ -182,5 +182,8 @@ impl Turn<'_> {
             self.touched.insert(client);
         }
         self.drop_holding(client, binding);
+        if let Some(component) = self.agent.components.get_mut(&client) {
+            component.bereft |= component.state.is_running() && !component.holdings.are_enough();
+        }
     }
 }

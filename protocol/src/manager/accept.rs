@@ -10,8 +10,7 @@ use super::{
     phases::{Deed, Running},
 };
 use crate::{
-    Change, ComponentState, Kind, Name, Need, OrderNumber, Refusal, ShortMap, ShortSet, Strategy, VmState, Wire, Wish,
-    bounds,
+    Change, Kind, Name, Need, OrderNumber, Refusal, ShortMap, ShortSet, Strategy, VmState, Wire, Wish, bounds,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,10 +18,11 @@ impl Turn<'_> {
     /// Answers a request: accepted under a number, or refused with every reason.
     pub(super) fn consider(&mut self, request: Request) {
         let accepted = match request {
-            Request::Make(change) => {
-                let deeds = Draft::write(self.book(), &change);
-                deeds.map(|deeds| Running::new(deeds, change.strategy, &self.manager.book))
-            }
+            Request::Make(change) => Draft::write(self.book(), &change).map(|(deeds, spared)| {
+                // Nobody waits any more for what is on its way out.
+                self.touched.extend(spared);
+                Running::new(deeds, change.strategy, &self.manager.book)
+            }),
             Request::Retry(name) => self
                 .failed_component(&name)
                 .map(|entry| Running::new(vec![Deed::Retry(entry)], Strategy::Together, &self.manager.book)),
@@ -44,25 +44,27 @@ impl Turn<'_> {
 
     fn failed_component(&mut self, name: &Name) -> Result<Entry, Vec<Refusal>> {
         let book = &self.manager.book;
-        let unknown = || vec![Refusal::UnknownComponent { component: name.clone() }];
-        // One that is on its way out can be in need of a person, too.
-        let leaving = || book.components.iter().find(|(_, it)| it.name == *name).map(|(entry, _)| *entry);
-        let entry = book.component_names.get(name).copied().or_else(leaving).ok_or_else(unknown)?;
-        let condition = book.components[&entry].condition;
-        match condition.map(|condition| condition.state) {
-            Some(ComponentState::Failed(_)) => Ok(entry),
-            _ => Err(vec![Refusal::NothingFailed { component: name.clone() }]),
-        }
+        // One that is on its way out can be in need of a person, too, while another already has its name.
+        let failed = book.failed.iter().find(|entry| book.components[entry].name == *name);
+        let known = || book.components.values().any(|it| it.name == *name);
+        failed.copied().ok_or_else(|| match known() {
+            true => vec![Refusal::NothingFailed { component: name.clone() }],
+            false => vec![Refusal::UnknownComponent { component: name.clone() }],
+        })
     }
 
     fn living_vm(&mut self, name: &Name) -> Result<Entry, Vec<Refusal>> {
         let book = &self.manager.book;
-        // A VM that is on its way out can be lost like any other.
-        let leaving = || book.vms.iter().find(|(_, vm)| vm.name == *name).map(|(entry, _)| *entry);
-        match book.vm_names.get(name).copied().or_else(leaving) {
-            Some(entry) if book.vms[&entry].health == Health::Dead => Err(vec![Refusal::VmLost { vm: name.clone() }]),
-            Some(entry) if book.vms[&entry].id.is_some() => Ok(entry),
-            _ => Err(vec![Refusal::UnknownVm { vm: name.clone() }]),
+        // A VM that is on its way out can be lost like any other. Of two of one name it is the one that is silent.
+        let named = || book.vms.iter().filter(|(_, vm)| vm.name == *name && vm.id.is_some());
+        let rank = |(entry, vm): &(&Entry, &VmEntry)| {
+            let suspected = matches!(vm.health, Health::Suspected(_));
+            (vm.health != Health::Dead, suspected, book.vm_names.get(name) == Some(*entry))
+        };
+        match named().max_by_key(rank) {
+            Some((_, vm)) if vm.health == Health::Dead => Err(vec![Refusal::VmLost { vm: name.clone() }]),
+            Some((entry, _)) => Ok(*entry),
+            None => Err(vec![Refusal::UnknownVm { vm: name.clone() }]),
         }
     }
 }
@@ -90,7 +92,10 @@ struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     /// Writes a change into the book and returns its deeds, or leaves the book as it was.
-    fn write(book: &'a mut Book, change: &Change) -> Result<Vec<Deed>, Vec<Refusal>> {
+    ///
+    /// With the deeds come the components for which nobody need wait any more: those that leave, and the clients of
+    /// bindings that do.
+    fn write(book: &'a mut Book, change: &Change) -> Result<(Vec<Deed>, BTreeSet<Entry>), Vec<Refusal>> {
         let wishes = change.wishes.len();
         if wishes > bounds::WISHES_MAX {
             return Err(vec![Refusal::TooManyWishes { wishes }]);
@@ -125,7 +130,9 @@ impl<'a> Draft<'a> {
         draft.refusals.sort();
         draft.refusals.dedup();
         if draft.refusals.is_empty() {
-            return Ok(draft.deeds);
+            let clients = draft.leaving_bindings.iter().map(|entry| draft.book.bindings[entry].client);
+            let spared = clients.chain(draft.leaving_components.iter().copied()).collect();
+            return Ok((draft.deeds, spared));
         }
         draft.undo();
         Err(draft.refusals)
@@ -189,11 +196,8 @@ impl<'a> Draft<'a> {
     }
 
     fn remove_binding(&mut self, entry: Entry) {
-        let binding = self.book.bindings.get_mut(&entry).expect("only known bindings are removed");
-        binding.leaving = true;
-        self.recount.insert(binding.client);
-        let provider = self.book.components.get_mut(&binding.provider).expect("a binding has a provider");
-        provider.count_client(&binding.export, false);
+        self.book.mark_leaving(entry, true);
+        self.recount.insert(self.book.bindings[&entry].client);
         self.leaving_bindings.push(entry);
     }
 
@@ -461,10 +465,7 @@ impl<'a> Draft<'a> {
         let vms: Vec<Entry> = self.book.vms.keys_from(fresh).collect();
         vms.into_iter().for_each(|entry| self.book.strike_vm(entry));
         for entry in &self.leaving_bindings {
-            let binding = self.book.bindings.get_mut(entry).expect("a draft strikes nothing out");
-            binding.leaving = false;
-            let provider = self.book.components.get_mut(&binding.provider).expect("a draft strikes nothing out");
-            provider.count_client(&binding.export, true);
+            self.book.mark_leaving(*entry, false);
         }
         for entry in &self.leaving_components {
             let component = self.book.components.get_mut(entry).expect("a draft strikes nothing out");

@@ -85,7 +85,7 @@ pub struct ImportEntry {
     pub(super) ordered: u32,
     /// How many of its bindings are expected to be usable.
     pub(super) ready: u32,
-    /// How many of its bindings are held and should not be, or the other way round.
+    /// How many of its bindings that stay are held and should not be, or the other way round.
     pub(super) astray: u32,
     /// All its bindings.
     pub(super) bindings: ShortSet<Entry>,
@@ -196,6 +196,11 @@ pub struct BindingEntry {
 }
 
 impl BindingEntry {
+    /// Whether it is held and should not be, or the other way round. What is on its way out may be either.
+    pub(super) fn is_astray(&self) -> bool {
+        !self.leaving && self.counted != self.held
+    }
+
     /// Whether its client's agent last said that it may use it.
     pub fn is_held(&self) -> bool {
         self.held
@@ -225,6 +230,8 @@ pub struct Book {
     pub(super) vm_ids: Ledger<VmId, Entry>,
     pub(super) component_ids: Ledger<ComponentId, Entry>,
     pub(super) binding_ids: Ledger<BindingId, Entry>,
+    /// The components that wait for a person because an operation failed for good.
+    pub(super) failed: BTreeSet<Entry>,
     pub(super) entries: u64,
 }
 
@@ -287,6 +294,11 @@ impl Book {
     /// What a component lends.
     pub fn lent(&self, component: &ComponentEntry) -> impl Iterator<Item = &BindingEntry> {
         component.lends.iter().map(|entry| &self.bindings[entry])
+    }
+
+    /// The component that borrows.
+    pub fn client_of(&self, binding: &BindingEntry) -> &ComponentEntry {
+        &self.components[&binding.client]
     }
 
     /// The component that lends.
@@ -355,6 +367,19 @@ impl Book {
         due.map(|(name, import)| (name.clone(), import.need.number())).collect()
     }
 
+    /// Marks a binding as leaving, or as staying after all: its client need not hold it, or must.
+    pub(super) fn mark_leaving(&mut self, entry: Entry, leaving: bool) {
+        let binding = self.bindings.get_mut(&entry).expect("only known bindings are marked");
+        let before = binding.is_astray();
+        binding.leaving = leaving;
+        let after = binding.is_astray();
+        let provider = self.components.get_mut(&binding.provider).expect("a binding has a provider");
+        provider.count_client(&binding.export, !leaving);
+        let client = self.components.get_mut(&binding.client).expect("a binding has a client");
+        let import = client.imports.get_mut(&binding.import).expect("a binding is of an import");
+        import.astray = import.astray + u32::from(after) - u32::from(before);
+    }
+
     /// Strikes a binding out.
     pub(super) fn strike_binding(&mut self, entry: Entry) {
         let Some(binding) = self.bindings.remove(&entry) else { return };
@@ -366,7 +391,7 @@ impl Book {
         {
             import.bindings.remove(&entry);
             import.ready -= u32::from(binding.counted);
-            import.astray -= u32::from(binding.counted != binding.held);
+            import.astray -= u32::from(binding.is_astray());
         }
         if let Some(provider) = self.components.get_mut(&binding.provider) {
             provider.lends.remove(&entry);
@@ -387,6 +412,7 @@ impl Book {
         }
         clients.remove(&entry);
         let component = self.components.remove(&entry).expect("it was just looked up");
+        self.failed.remove(&entry);
         if let Some(id) = component.id {
             self.component_ids.remove(&id);
         }

@@ -11,6 +11,7 @@ mod accept;
 mod book;
 mod cycle;
 mod phases;
+mod precedence;
 mod predict;
 mod reports;
 mod waiting;
@@ -239,7 +240,12 @@ impl CloudManager {
 
     /// The changes that are not done, in the order in which they were accepted.
     pub fn changes(&self) -> impl Iterator<Item = ChangeState> {
-        self.running.iter().map(|(id, running)| running.state(*id, &self.book))
+        self.running.keys().map(|change| self.state_of(*change))
+    }
+
+    /// Whether every change is done.
+    pub fn is_idle(&self) -> bool {
+        self.running.is_empty()
     }
 
     /// The latest order.

@@ -50,31 +50,33 @@ impl Deed {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct Running {
     /// The phases not yet posted.
-    ahead: VecDeque<(PhaseKind, Vec<Deed>)>,
+    pub(super) ahead: VecDeque<(PhaseKind, Vec<Deed>)>,
     /// The phase posted and not yet done.
-    phase: Option<Phase>,
+    pub(super) phase: Option<Phase>,
     /// What its unposted deeds are about: a later change about the same waits until they are posted.
-    touches: BTreeSet<Entry>,
+    pub(super) touches: BTreeSet<Entry>,
+    /// Those of them that nobody may overtake, even while this change waits for a person.
+    pub(super) in_turn: BTreeSet<Entry>,
 }
 
 /// A phase that was posted and is not yet done.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-struct Phase {
+pub(super) struct Phase {
     kind: PhaseKind,
     /// The last order to each VM that has not been answered.
-    unanswered: BTreeMap<Entry, OrderNumber>,
+    pub(super) unanswered: BTreeMap<Entry, OrderNumber>,
     /// VMs to come or go, components and bindings to go.
-    outstanding: LedgerSet<Entry>,
+    pub(super) outstanding: LedgerSet<Entry>,
     /// Those of them that are VMs to come.
     coming: BTreeSet<Entry>,
     /// Components to come back from a restart.
     restarted: LedgerSet<Entry>,
     /// The components whose state may be touched.
-    watched: LedgerSet<Entry>,
+    pub(super) watched: LedgerSet<Entry>,
     /// Those of them that are not as predicted.
-    unsettled: LedgerSet<Entry>,
+    pub(super) unsettled: LedgerSet<Entry>,
     /// The VMs to be called when all that has to go is gone.
-    roll: BTreeSet<Entry>,
+    pub(super) roll: BTreeSet<Entry>,
     /// The components whose needs it sets: their agents are told when the components can bear it.
     needs: BTreeSet<Entry>,
 }
@@ -82,7 +84,6 @@ struct Phase {
 impl Running {
     /// Splits the deeds of a change into phases.
     pub(super) fn new(deeds: Vec<Deed>, strategy: Strategy, book: &Book) -> Self {
-        let touches = deeds.iter().flat_map(|deed| book.touched_by(deed)).collect();
         let (lower, rest): (Vec<_>, Vec<_>) = deeds.into_iter().partition(Deed::is_lower);
         // A need is lowered and the answer awaited before anything is removed.
         let lower = (PhaseKind::Lower, lower);
@@ -94,37 +95,17 @@ impl Running {
             if strategy == Strategy::DownThenUp { vec![lower, down, up] } else { vec![up, lower, down] }
         };
         let ahead = phases.into_iter().filter(|(_, deeds)| !deeds.is_empty()).collect();
-        Self { ahead, phase: None, touches }
+        let mut running = Self { ahead, phase: None, touches: BTreeSet::new(), in_turn: BTreeSet::new() };
+        running.look_ahead(book);
+        running
     }
 }
 
 impl Book {
-    /// The components, and the VMs that come or go, that a deed is about.
-    fn touched_by(&self, deed: &Deed) -> Vec<Entry> {
-        match deed {
-            Deed::AddVm(entry)
-            | Deed::RemoveVm(entry)
-            | Deed::RemoveComponent(entry)
-            | Deed::Restart(entry)
-            | Deed::Retry(entry)
-            | Deed::Skip(entry)
-            | Deed::SetNeed(entry, ..)
-            | Deed::LowerNeed(entry, ..) => vec![*entry],
-            Deed::AddComponent(entry) => {
-                let vm = self.components[entry].vm;
-                let awaited = self.vms[&vm].id.is_none();
-                std::iter::once(*entry).chain(awaited.then_some(vm)).collect()
-            }
-            Deed::AddBinding(entry) | Deed::RemoveBinding(entry) => {
-                let binding = &self.bindings[entry];
-                vec![binding.client, binding.provider]
-            }
-        }
-    }
-
     /// Whether a component is as predicted.
     fn agrees(&self, entry: Entry) -> bool {
-        let Some(component) = self.components.get(&entry).filter(|component| !component.left) else { return true };
+        // Whatever becomes of what is on its way out, nobody waits for it to be up.
+        let Some(component) = self.components.get(&entry).filter(|component| !component.leaving) else { return true };
         let Some(condition) = component.condition else { return false };
         if component.expected {
             component.needs_are_ordered()
@@ -177,7 +158,7 @@ impl Turn<'_> {
                 self.call_roll(change);
                 true
             }
-            Some(phase) if !phase.unsettled.is_empty() || self.is_overshadowed(change) => false,
+            Some(phase) if !phase.unsettled.is_empty() || self.manager.overshadower(change).is_some() => false,
             Some(phase) => {
                 let kind = phase.kind;
                 self.tell(News::PhaseDone(change, kind));
@@ -189,10 +170,12 @@ impl Turn<'_> {
                 self.tell(News::ChangeDone(change));
                 true
             }
-            None if self.blocker(change).is_some() => false,
+            None if self.manager.blocker(change).is_some() => false,
             None => {
                 let (kind, deeds) = self.running(change).ahead.pop_front().expect("it is not empty");
                 self.post(change, kind, deeds);
+                let super::CloudManager { running, book, .. } = &mut *self.manager;
+                running.get_mut(&change).expect("it was just posted").look_ahead(book);
                 true
             }
         }
@@ -200,22 +183,6 @@ impl Turn<'_> {
 
     fn running(&mut self, change: ChangeId) -> &mut Running {
         self.manager.running.get_mut(&change).expect("only changes that run are moved on")
-    }
-
-    /// An earlier change that has still to post something about the same components.
-    fn blocker(&self, change: ChangeId) -> Option<ChangeId> {
-        let touches = &self.manager.running[&change].touches;
-        let mut earlier = self.manager.running.range(..change);
-        let blocks =
-            |(_, running): &(&ChangeId, &Running)| !running.ahead.is_empty() && !running.touches.is_disjoint(touches);
-        earlier.find(blocks).map(|(id, _)| *id)
-    }
-
-    /// Whether an earlier change is still moving a component that this one watches: old news could look right.
-    fn is_overshadowed(&self, change: ChangeId) -> bool {
-        let Some(phase) = &self.manager.running[&change].phase else { return false };
-        let earlier = self.manager.running.range(..change).filter_map(|(_, running)| running.phase.as_ref());
-        earlier.into_iter().any(|other| !other.watched.is_disjoint(&phase.watched))
     }
 
     fn call_roll(&mut self, change: ChangeId) {
@@ -321,7 +288,18 @@ impl Turn<'_> {
                 posting.watch(entry);
             }
             Deed::RemoveVm(entry) => {
-                self.manager.book.vms.get(&entry).filter(|vm| vm.health != Health::Dead)?;
+                let vm = self.manager.book.vms.get(&entry).filter(|vm| vm.health != Health::Dead)?;
+                // Whoever never came has nothing to stop and nobody to answer.
+                if vm.health == Health::Awaited {
+                    self.struck(entry);
+                    posting.phase.unanswered.remove(&entry);
+                    for component in self.manager.book.vms[&entry].components.clone() {
+                        posting.phase.outstanding.remove(&component);
+                        posting.phase.watched.remove(&component);
+                        posting.stopping.remove(&component);
+                        posting.suspects.extend(self.strike(component));
+                    }
+                }
                 self.book().vms.get_mut(&entry)?.left = true;
                 posting.phase.outstanding.insert(entry);
                 self.destroy_if_empty(entry, &mut posting.phase.unanswered);
@@ -379,6 +357,10 @@ impl Turn<'_> {
         let book = &self.manager.book;
         let binding = book.bindings.get(&entry)?.clone();
         let (client, provider) = (&book.components[&binding.client], &book.components[&binding.provider]);
+        // A later change may have overtaken this one and taken an end away.
+        if client.left || provider.left {
+            return None;
+        }
         let (client_home, provider_home) = (client.vm, provider.vm);
         let client_vm = book.vms.get(&client_home)?.id?;
         let (client_id, provider_id) = (client.id?, provider.id?);
@@ -419,14 +401,21 @@ impl Turn<'_> {
     /// Declares a VM lost: its components are struck out, its neighbours forget it, and what depended on it is watched.
     pub(super) fn lose(&mut self, entry: Entry) -> Running {
         let vm = self.book().vms.get_mut(&entry).expect("only known VMs are lost");
-        vm.health = Health::Dead;
+        let awaited = std::mem::replace(&mut vm.health, Health::Dead) == Health::Awaited;
         let (id, components, neighbours) = (vm.id, vm.components.clone(), vm.neighbours.clone());
         let mut posting = Posting::new(PhaseKind::Forget);
         for component in components {
+            let book = &self.manager.book;
+            let lends = book.components[&component].lends.iter().map(|binding| &book.bindings[binding]);
+            posting.stopping.extend(lends.filter(|it| !matches!(it.need, Need::Weak(_))).map(|it| it.client));
             posting.suspects.extend(self.strike(component));
         }
         self.struck(entry);
         if let Some(id) = id {
+            // What is lost before it came need not come.
+            if awaited {
+                self.outputs.push(Output::ToCloud(super::CloudTask::Destroy(id)));
+            }
             self.tell(News::VmLost(id));
             for neighbour in neighbours {
                 if let Some(number) = self.order(neighbour, |_| Instruction::ForgetVm { vm: id }) {
@@ -435,7 +424,7 @@ impl Turn<'_> {
             }
         }
         let phase = self.finish_posting(posting);
-        Running { ahead: VecDeque::new(), phase: Some(phase), touches: BTreeSet::new() }
+        Running { ahead: VecDeque::new(), phase: Some(phase), touches: BTreeSet::new(), in_turn: BTreeSet::new() }
     }
 
     /// A component is gone for good, with its bindings; says which components had bindings to it.

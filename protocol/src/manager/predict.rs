@@ -41,21 +41,25 @@ impl Book {
         if counted == binding.counted {
             return None;
         }
+        let before = binding.is_astray();
         binding.counted = counted;
+        let after = binding.is_astray();
         let client = self.components.get_mut(&binding.client)?;
         let import = client.imports.get_mut(&binding.import)?;
-        let astray = counted != binding.held;
-        (import.ready, import.astray) = (step(import.ready, counted), step(import.astray, astray));
+        import.ready = if counted { import.ready + 1 } else { import.ready - 1 };
+        import.astray = import.astray + u32::from(after) - u32::from(before);
         Some(binding.client)
     }
 
     /// Takes note of whether a client holds a binding; returns the client if that is new.
     pub(super) fn note_held(&mut self, entry: Entry, held: bool) -> Option<Entry> {
         let binding = self.bindings.get_mut(&entry).filter(|binding| binding.held != held)?;
+        let before = binding.is_astray();
         binding.held = held;
+        let after = binding.is_astray();
         let client = self.components.get_mut(&binding.client)?;
         let import = client.imports.get_mut(&binding.import)?;
-        import.astray = step(import.astray, binding.counted != held);
+        import.astray = import.astray + u32::from(after) - u32::from(before);
         Some(binding.client)
     }
 
@@ -74,9 +78,4 @@ impl Book {
         }
         found
     }
-}
-
-/// One more, or one less.
-fn step(number: u32, up: bool) -> u32 {
-    if up { number + 1 } else { number - 1 }
 }

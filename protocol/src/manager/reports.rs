@@ -4,7 +4,7 @@ use super::{
     Alarm, CREATE_AGAIN_MS, CloudOutcome, CloudTask, News, Note, Output, Turn,
     book::{Entry, Health},
 };
-use crate::{BindingId, ComponentId, Condition, Fact, Report, VmId};
+use crate::{BindingId, ComponentId, ComponentState, Condition, Fact, Report, VmId};
 use std::collections::BTreeSet;
 
 impl Turn<'_> {
@@ -56,6 +56,10 @@ impl Turn<'_> {
     fn hear_condition(&mut self, vm: Entry, id: ComponentId, condition: Condition) {
         let Some(entry) = self.component_on(vm, id) else { return };
         self.book().components.get_mut(&entry).expect("it was just found").condition = Some(condition);
+        match condition.state {
+            ComponentState::Failed(_) => self.book().failed.insert(entry),
+            _ => self.book().failed.remove(&entry),
+        };
         self.touched.insert(entry);
         self.tell(News::ComponentIs(id, condition));
     }

@@ -28,6 +28,8 @@ pub enum Waiting {
     Answer(Name),
     /// A component, to be started (or stopped) as predicted.
     Started(Name, bool),
+    /// An earlier change that is about the same components.
+    Change(ChangeId),
 }
 
 impl fmt::Display for ChangeState {
@@ -37,8 +39,7 @@ impl fmt::Display for ChangeState {
             write!(formatter, " in phase {phase}")?;
         }
         let waiting: Vec<String> = self.waiting.iter().map(ToString::to_string).collect();
-        let for_what = if waiting.is_empty() { "another change".into() } else { waiting.join(", ") };
-        write!(formatter, " waits for {for_what}")
+        write!(formatter, " waits for {}", waiting.join(", "))
     }
 }
 
@@ -51,6 +52,7 @@ impl fmt::Display for Waiting {
             Self::Answer(vm) => write!(formatter, "vm {vm} to answer"),
             Self::Started(component, true) => write!(formatter, "{component} to start"),
             Self::Started(component, false) => write!(formatter, "{component} to stop"),
+            Self::Change(change) => write!(formatter, "{change}, which is about the same components"),
         }
     }
 }

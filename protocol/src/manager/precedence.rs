@@ -1,0 +1,121 @@
+//! Who goes first: changes side by side, and what one of them waits for another.
+//!
+//! A change is posted at once, unless an earlier one has still to post something about the same. What a person says to
+//! whoever failed waits for nobody, because the earlier change waits for it; and an earlier change that cannot go on
+//! without a person holds up only what must not be done before it.
+
+use super::{
+    ChangeState, CloudManager, Waiting,
+    book::{Book, Entry},
+    phases::{Deed, Phase, Running},
+};
+use crate::{ChangeId, LedgerSet};
+
+impl CloudManager {
+    /// An earlier change that has still to post something about the same components. One that cannot go on without a
+    /// person holds up only what must not be done before it.
+    pub(super) fn blocker(&self, change: ChangeId) -> Option<ChangeId> {
+        let later = &self.running[&change];
+        let blocks = |(_, earlier): &(&ChangeId, &Running)| match self.needs_a_person(earlier) {
+            true => !earlier.in_turn.is_disjoint(&later.in_turn),
+            false => !earlier.touches.is_disjoint(&later.touches),
+        };
+        self.running.range(..change).find(blocks).map(|(id, _)| *id)
+    }
+
+    /// An earlier change that is still moving a component that this one watches: old news could look right. One that
+    /// cannot go on without a person moves nobody.
+    pub(super) fn overshadower(&self, change: ChangeId) -> Option<ChangeId> {
+        let watched = &self.running[&change].phase.as_ref()?.watched;
+        let overshadows = |(_, earlier): &(&ChangeId, &Running)| {
+            earlier.phase.as_ref().is_some_and(|phase| !phase.moving().is_disjoint(watched))
+                && !self.needs_a_person(earlier)
+        };
+        self.running.range(..change).find(overshadows).map(|(id, _)| *id)
+    }
+
+    /// Whether a change waits for something of which an operation has failed for good.
+    fn needs_a_person(&self, running: &Running) -> bool {
+        let Some(phase) = &running.phase else { return false };
+        self.book.failed.iter().any(|entry| phase.unsettled.contains(entry) || phase.outstanding.contains(entry))
+    }
+
+    /// A change that is not done, and what it waits for.
+    pub(super) fn state_of(&self, change: ChangeId) -> ChangeState {
+        let running = &self.running[&change];
+        let mut state = running.state(change, &self.book);
+        if state.waiting.is_empty() {
+            let other = if running.phase.is_some() { self.overshadower(change) } else { self.blocker(change) };
+            state.waiting.extend(other.map(Waiting::Change));
+        }
+        state
+    }
+}
+
+impl Phase {
+    /// The components that it may still move: all, until everything has gone and was answered; then those that are not
+    /// as predicted.
+    fn moving(&self) -> &LedgerSet<Entry> {
+        let quiet = self.outstanding.is_empty() && self.unanswered.is_empty() && self.roll.is_empty();
+        if quiet { &self.unsettled } else { &self.watched }
+    }
+}
+
+impl Running {
+    /// Takes note of what the phases not yet posted are about.
+    pub(super) fn look_ahead(&mut self, book: &Book) {
+        let deeds = || self.ahead.iter().flat_map(|(_, deeds)| deeds);
+        let touches = deeds().flat_map(|deed| book.touched_by(deed)).collect();
+        let in_turn = deeds().flat_map(|deed| book.in_turn_for(deed)).collect();
+        (self.touches, self.in_turn) = (touches, in_turn);
+    }
+}
+
+impl Book {
+    /// The components, and the VMs that come or go, that a deed is about. What a person says to one that failed waits for
+    /// nobody: others may be waiting for it.
+    fn touched_by(&self, deed: &Deed) -> Vec<Entry> {
+        match deed {
+            Deed::AddVm(entry)
+            | Deed::RemoveVm(entry)
+            | Deed::RemoveComponent(entry)
+            | Deed::Restart(entry)
+            | Deed::SetNeed(entry, ..)
+            | Deed::LowerNeed(entry, ..) => vec![*entry],
+            Deed::Retry(_) | Deed::Skip(_) => Vec::new(),
+            Deed::AddComponent(entry) => std::iter::once(*entry).chain(self.awaited_home(*entry)).collect(),
+            Deed::AddBinding(entry) | Deed::RemoveBinding(entry) => {
+                let binding = self.bindings.get(entry);
+                binding.into_iter().flat_map(|binding| [binding.client, binding.provider]).collect()
+            }
+        }
+    }
+
+    /// What a deed adds, removes or tells another number: two changes about the same do that in the order in which they
+    /// were accepted, whatever else waits.
+    fn in_turn_for(&self, deed: &Deed) -> Vec<Entry> {
+        match deed {
+            Deed::AddVm(entry)
+            | Deed::RemoveVm(entry)
+            | Deed::RemoveComponent(entry)
+            | Deed::RemoveBinding(entry)
+            | Deed::Restart(entry)
+            | Deed::SetNeed(entry, ..)
+            | Deed::LowerNeed(entry, ..) => vec![*entry],
+            Deed::Retry(_) | Deed::Skip(_) => Vec::new(),
+            Deed::AddComponent(entry) => std::iter::once(*entry).chain(self.awaited_home(*entry)).collect(),
+            Deed::AddBinding(entry) => {
+                let binding = self.bindings.get(entry);
+                let ends = binding.into_iter().flat_map(|binding| [binding.client, binding.provider]);
+                let unposted = |end: &Entry| self.components.get(end).is_some_and(|it| it.id.is_none());
+                std::iter::once(*entry).chain(ends.filter(unposted)).collect()
+            }
+        }
+    }
+
+    /// The VM of a component, if it is not even asked for yet.
+    fn awaited_home(&self, component: Entry) -> Option<Entry> {
+        let vm = self.components.get(&component)?.vm;
+        self.vms.get(&vm).filter(|vm| vm.id.is_none()).map(|_| vm)
+    }
+}
