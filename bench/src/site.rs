@@ -6,10 +6,11 @@ use cloud_manager::document::{Accepted, EventDocument, NewChange};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::io::{BufRead, BufReader};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use vm_agent::Presence;
+use vm_agent::{Presence, host};
 
 /// What can go wrong in a measurement is told and ends it.
 pub type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -108,7 +109,8 @@ impl Site {
             if let Some(presence) = Presence::of(&agent) {
                 presence.end(GRACE).await;
             }
-            vm_agent::host::raze(&agent.join(vm_agent::program::COMPONENTS)).await;
+            let components = agent.join(vm_agent::program::COMPONENTS);
+            host::raze(host::Settings::new(components, Ipv4Addr::LOCALHOST.into())).await?;
         }
         std::fs::remove_dir_all(&self.place)?;
         removed.map(drop)

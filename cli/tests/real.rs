@@ -390,6 +390,83 @@ async fn a_lost_vm_is_forgotten_and_its_clients_get_another_provider() {
     site.remove_everything().await;
 }
 
+/// Components that are hard to end: one ignores the signal, one has thrown away its environment and with it the mark, and
+/// one has left its group as well, so that only its stop command knows it.
+fn stubborn(vm: &str) -> [Value; 3] {
+    let add = |name: &str, operations: Value| {
+        let recipe = json!({ "version": 1, "operations": operations });
+        json!({ "add-component": { "name": format!("{name}-on-{vm}"), "vm": vm, "recipe": recipe } })
+    };
+    let process = |run: &str| json!({ "process": { "run": run } });
+    let apart = "setsid env -i sleep 1000 & echo $! > pid";
+    [
+        add(
+            "deaf",
+            json!({ "start": process("trap '' TERM; while :; do sleep 1000; done"), "stop": { "grace_ms": 100 } }),
+        ),
+        add("bare", json!({ "start": process("exec env -i sleep 1000") })),
+        add(
+            "apart",
+            json!({ "start": { "script": { "run": apart } }, "stop": { "command": { "run": "kill $(cat pid)" } } }),
+        ),
+    ]
+}
+
+/// Waits until a VM on this machine is no more, and checks that none of its components runs on.
+async fn nothing_is_left(site: &Site, vm: u64) {
+    site::until("its directory is gone", || !site.vm(vm).exists()).await;
+    let left = site::processes_of(&site.vm(vm), None);
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_of_a_lost_vm_runs_on_whether_its_agent_is_alive_or_dead() {
+    // As the guide has it: the manager is told where its data is from where it was started.
+    let site = Site::open_with("lost-for-good", &["--data", "manager"]);
+    let vms = [vm("well"), vm("silent")].into_iter();
+    let wishes: Vec<Value> = vms.chain(stubborn("well")).chain(stubborn("silent")).collect();
+    site.make(&json!({ "wishes": wishes })).await;
+    let _dead = site.kill_agent_for_good(2).await;
+    for (id, name) in [(1, "well"), (2, "silent")] {
+        assert!(site::processes_of(&site.vm(id), None).len() >= 3);
+        let accepted = site.client.post(&format!("/v1/vms/{name}/lost"), &json!({})).await.unwrap();
+        site.until_done(&accepted).await;
+        nothing_is_left(&site, id).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_manager_that_was_killed_while_it_ended_a_lost_vm_goes_on_with_it_from_elsewhere() {
+    let mut site = Site::open_with("lost-halfway", &["--data", "manager"]);
+    // One more that is not to be stopped before it is time.
+    let (asked, time) = (site.place.join("asked"), site.place.join("time"));
+    let mut slow = provider("database", "data", "database");
+    let stop = format!("touch {}; until test -e {}; do sleep 0.01; done", asked.display(), time.display());
+    slow["add-component"]["recipe"]["operations"]["stop"] = json!({ "command": { "run": stop } });
+    let wishes: Vec<Value> = [vm("data"), slow].into_iter().chain(stubborn("data")).collect();
+    site.make(&json!({ "wishes": wishes })).await;
+    let dead = site.kill_agent_for_good(1).await;
+    let _: Value = site.client.post("/v1/vms/data/lost", &json!({})).await.unwrap();
+    site::until("it is asked to stop", || asked.exists()).await;
+    site.kill_manager();
+    drop(dead);
+    assert!(!site::processes_of(&site.vm(1), None).is_empty());
+    std::fs::write(time, "").unwrap();
+    site.options = vec!["--data".into(), "bin/../manager".into()];
+    site.restart_manager();
+    nothing_is_left(&site, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_of_a_removed_vm_runs_on_though_its_components_are_stubborn() {
+    let site = Site::open_with("removed-for-good", &["--data", "manager"]);
+    let wishes: Vec<Value> = [vm("data")].into_iter().chain(stubborn("data")).collect();
+    site.make(&json!({ "wishes": wishes })).await;
+    site.make(&json!({ "wishes": [{ "remove-vm": "data" }] })).await;
+    nothing_is_left(&site, 1).await;
+    site.remove_everything().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_manager_that_is_started_with_another_patience_has_it() {
     let mut site = Site::open("patience");

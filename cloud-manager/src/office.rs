@@ -237,6 +237,10 @@ impl Desks {
         self.local.manager_is_at(reachable(beginning.address));
         self.newest.send_replace(beginning.last_event);
         self.present.clear();
+        // The program may have ended while it ended a VM.
+        for peer in self.authority.revoked() {
+            self.local.discard(VmId(peer.0), myself);
+        }
         for (vm, health, cloud) in beginning.vms {
             if cloud.as_deref() == Some(LOCAL) && health != Health::Dead {
                 self.local.resume(vm, myself);

@@ -171,7 +171,9 @@ impl Bench {
         tracing::error!("the manager has forgotten this VM; its components are ended");
         self.host = None;
         self.engine = None;
-        host::raze(&self.settings.directory).await;
+        if let Err(error) = host::raze(self.settings.clone()).await {
+            tracing::error!(%error, "components cannot be found, and may be left running");
+        }
         // If the program is about to end for another reason, nobody waits for this one.
         let _ = dismissed.send(());
     }

@@ -5,6 +5,7 @@
 use cloud_manager::access::Access;
 use cloud_manager::client::{Client, Happening};
 use cloud_manager::document::{Accepted, EventDocument, JoinToken, NewChange, NewJoinToken, Status, WishDocument};
+use runtime::DataDirectory;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ impl Site {
         Self::open_with(name, &[])
     }
 
-    /// The same, with further options.
+    /// The same, with further options. The manager's data directory is `manager` below the place, in which it works.
     pub(crate) fn open_with(name: &str, options: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -77,6 +78,19 @@ impl Site {
     pub(crate) async fn kill_agent(&self, vm: u64) {
         let agent = vm_agent::Presence::of(&self.vm(vm)).unwrap();
         agent.end(Duration::ZERO).await;
+    }
+
+    /// Kills the agent of a VM on this machine so that none comes back for as long as the answer is kept: each agent finds
+    /// its data directory in use.
+    pub(crate) async fn kill_agent_for_good(&self, vm: u64) -> DataDirectory {
+        loop {
+            if let Some(agent) = vm_agent::Presence::of(&self.vm(vm)) {
+                agent.end(Duration::ZERO).await;
+            }
+            if let Ok(taken) = DataDirectory::open(&self.vm(vm)) {
+                return taken;
+            }
+        }
     }
 
     /// Starts an agent that joins with a token, and says what it printed first.
@@ -277,9 +291,22 @@ pub(crate) fn processes_of(place: &Path, besides: Option<u32>) -> Vec<u32> {
     pids.filter(|pid| *pid != own && Some(*pid) != besides).filter(speaks).collect()
 }
 
+/// Waits until something is so.
+pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, waiting).await.expect(what);
+}
+
 fn start_manager(place: &Path, options: &[String]) -> Child {
     let mut manager = Command::new(HOLDFAST);
-    manager.args(["manager", "run", "--api", "127.0.0.1:0", "--data"]).arg(place.join("manager")).args(options);
+    manager.args(["manager", "run", "--api", "127.0.0.1:0"]).args(options).current_dir(place);
+    if !options.iter().any(|option| option == "--data") {
+        manager.arg("--data").arg(place.join("manager"));
+    }
     if !options.iter().any(|option| option == "--listen") {
         manager.args(["--listen", "127.0.0.1:0"]);
     }

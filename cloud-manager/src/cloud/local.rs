@@ -11,7 +11,7 @@ use runtime::Error;
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -20,6 +20,8 @@ use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use vm_agent::{Presence, host, program};
 
+/// Where agents and their components are reached.
+const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 /// How long an agent may take to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
 /// The pause before an agent that ended is started again; it doubles, up to the second one.
@@ -87,9 +89,9 @@ impl LocalCloud {
         }
     }
 
-    /// Ends a VM that was declared lost, if it is one of ours.
+    /// Ends a VM that was declared lost, if it is one of ours and anything of it is left.
     pub(crate) fn discard(&mut self, vm: VmId, office: &ActorRef<Errand>) {
-        if self.agents.contains_key(&vm) {
+        if self.agents.contains_key(&vm) || self.place(vm).exists() {
             self.destroy(vm, office);
         }
     }
@@ -141,7 +143,9 @@ impl Agent {
         }
         let log = OpenOptions::new().create(true).append(true).mode(0o600).open(place.join("agent.log"))?;
         let agent = Command::new(executable)
-            .args(["agent", "run", "--listen", "127.0.0.1:0", "--manager"])
+            .args(["agent", "run", "--listen"])
+            .arg(SocketAddr::from((HERE, 0)).to_string())
+            .arg("--manager")
             .arg(manager.to_string())
             .arg("--data")
             .arg(place)
@@ -176,12 +180,17 @@ impl Agent {
     }
 }
 
-/// Ends the agent and all processes of its components, and removes the directory.
+/// Ends the agent and all processes of its components, and removes the directory. Only there is written what runs, so it
+/// stays while something may run.
 async fn destroy(place: &Path) {
     if let Some(presence) = Presence::of(place) {
         presence.end(GRACE).await;
     }
-    host::raze(&place.join(program::COMPONENTS)).await;
+    let components = host::Settings::new(place.join(program::COMPONENTS), HERE.into());
+    if let Err(error) = host::raze(components).await {
+        tracing::error!(place = %place.display(), %error, "components cannot be found, and may be left running");
+        return;
+    }
     if let Err(error) = tokio::fs::remove_dir_all(place).await
         && error.kind() != io::ErrorKind::NotFound
     {

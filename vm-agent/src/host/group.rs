@@ -10,6 +10,8 @@ use super::process::{self, ProcessMark, Stat};
 use crate::recipe::Signal;
 use rustix::process::{Pid, kill_process, kill_process_group, test_kill_process_group};
 use std::{
+    ffi::OsStr,
+    fs,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     time::Duration,
@@ -111,26 +113,38 @@ impl Group {
     fn may_own(&self, pid: i32, stat: &Stat) -> bool {
         stat.session == self.leader.session
             && stat.start_time >= self.leader.start_time
-            && process::variable(pid, MARK_VARIABLE).is_none_or(|home| home == self.home.as_os_str().as_bytes())
+            && told_home(pid).is_none_or(|told| lies_in(&told, &self.home))
     }
 }
 
-/// The groups of all processes that carry the mark of this component, with the task they were started for.
-pub(super) fn marked(home: &Path) -> Vec<(Group, Option<u64>)> {
-    let is_marked =
-        |pid: &i32| process::variable(*pid, MARK_VARIABLE).is_some_and(|found| found == home.as_os_str().as_bytes());
+/// The groups of all processes whose mark lies in this directory, a component's own one or that of many, with the task
+/// they were started for.
+pub(super) fn marked(directory: &Path) -> Vec<(Group, Option<u64>)> {
     let mut found: Vec<(Group, Option<u64>)> = Vec::new();
-    for pid in process::all().into_iter().filter(is_marked) {
+    for pid in process::all() {
+        let Some(home) = told_home(pid).filter(|told| lies_in(told, directory)) else { continue };
         let task = process::variable(pid, "HOLDFAST_TASK").and_then(|task| String::from_utf8(task).ok()?.parse().ok());
         let Some(leader) = Stat::of(pid).map(|stat| stat.group) else { continue };
         // Where the leader has ended, any of the group stands in for it: it has the same session and the same mark.
         if let Ok(mark) = ProcessMark::of(leader).or_else(|_| ProcessMark::of(pid))
             && found.iter().all(|(group, _)| group.leader.pid != leader)
         {
-            found.push((Group { leader: ProcessMark { pid: leader, ..mark }, home: home.into() }, task));
+            found.push((Group { leader: ProcessMark { pid: leader, ..mark }, home }, task));
         }
     }
     found
+}
+
+/// The directory of the component that a process was told it belongs to, if it was told and that can be read.
+fn told_home(pid: i32) -> Option<PathBuf> {
+    process::variable(pid, MARK_VARIABLE).map(|told| OsStr::from_bytes(&told).into())
+}
+
+/// Whether one is the other or lies within it. Programs that were started in different places may spell one directory in
+/// different ways.
+fn lies_in(path: &Path, directory: &Path) -> bool {
+    let lies_truly_in = |path: PathBuf| fs::canonicalize(directory).is_ok_and(|directory| path.starts_with(directory));
+    path.starts_with(directory) || fs::canonicalize(path).is_ok_and(lies_truly_in)
 }
 
 fn number(signal: Signal) -> rustix::process::Signal {

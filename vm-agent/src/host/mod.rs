@@ -13,6 +13,7 @@
 //! | `component` | which steps a task takes; preparing, rebinding, purging |
 //! | `start_up`, `shut_down`, `watch` | the life of a run |
 //! | `survivors` | what an earlier life of the agent has left |
+//! | `raze` | the end of all of them at once |
 //! | `command`, `check` | running a command under a limit; asking whether a component is ready |
 //! | `process`, `group`, `spawn`, `running`, `descriptor` | one process, its group, its birth, its end |
 //! | `place`, `record` | where things lie; what is remembered |
@@ -144,34 +145,11 @@ impl Host {
     /// Opens the directory and finds again what survived. `pending` are tasks whose outcome was never journalled: they are
     /// carried out, once, without leading to a second copy of anything.
     pub async fn open(
-        mut settings: Settings,
+        settings: Settings,
         pending: Vec<HostTask>,
         outcomes: mpsc::UnboundedSender<HostOutcome>,
     ) -> Result<Self, Error> {
-        let directory = settings.directory.clone();
-        let error = |attempt| {
-            let directory = directory.clone();
-            move |source| Error::Directory { directory, attempt, source }
-        };
-        // Components work in their own directories and are told where they are: the path must be whole, and a text.
-        settings.directory = std::path::absolute(&directory).map_err(error("found"))?;
-        if settings.directory.to_str().is_none() {
-            return Err(error("used: its name is not UTF-8")(io::ErrorKind::InvalidInput.into()));
-        }
-        std::fs::create_dir_all(&directory).map_err(error("made"))?;
-        let places = Place::all(&directory).map_err(error("read"))?;
-        let rotation = Rotation::open(settings.output_bytes_max);
-        let rotation = rotation.inspect_err(|error| tracing::warn!(%error, "output files may grow without limit")).ok();
-        let room = Arc::new(Room {
-            ports: Arc::new(Ports::of(settings.host)),
-            settings,
-            outcomes,
-            slots: Mutex::default(),
-            one_at_a_time: tokio::sync::Mutex::default(),
-            rotation,
-            runtime: Handle::current(),
-            tasks: Mutex::new(Some(JoinSet::new())),
-        });
+        let (room, places) = Room::open(settings, outcomes)?;
         let host = Self { _door: Arc::new(Door(room.clone())), room };
         if let Some(rotation) = &host.room.rotation {
             host.room.spawn(rotation.clone().run());
@@ -246,6 +224,38 @@ struct Room {
 }
 
 impl Room {
+    /// Opens the directory, and finds out which components have a place there.
+    fn open(
+        mut settings: Settings,
+        outcomes: mpsc::UnboundedSender<HostOutcome>,
+    ) -> Result<(Arc<Self>, Vec<ComponentId>), Error> {
+        let directory = settings.directory.clone();
+        let error = |attempt| {
+            let directory = directory.clone();
+            move |source| Error::Directory { directory, attempt, source }
+        };
+        // Components work in their own directories and are told where they are: the path must be whole, and a text.
+        settings.directory = std::path::absolute(&directory).map_err(error("found"))?;
+        if settings.directory.to_str().is_none() {
+            return Err(error("used: its name is not UTF-8")(io::ErrorKind::InvalidInput.into()));
+        }
+        std::fs::create_dir_all(&directory).map_err(error("made"))?;
+        let places = Place::all(&directory).map_err(error("read"))?;
+        let rotation = Rotation::open(settings.output_bytes_max);
+        let rotation = rotation.inspect_err(|error| tracing::warn!(%error, "output files may grow without limit")).ok();
+        let room = Self {
+            ports: Arc::new(Ports::of(settings.host)),
+            settings,
+            outcomes,
+            slots: Mutex::default(),
+            one_at_a_time: tokio::sync::Mutex::default(),
+            rotation,
+            runtime: Handle::current(),
+            tasks: Mutex::new(Some(JoinSet::new())),
+        };
+        Ok((Arc::new(room), places))
+    }
+
     async fn carry_out(self: &Arc<Self>, task: &HostTask, slot: &mut Slot) {
         let (component, serial) = (task.component, task.serial);
         let _answer = Answer { room: self, component, serial };

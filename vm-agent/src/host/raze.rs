@@ -1,19 +1,60 @@
-//! The end of a whole VM: every process of its components is ended, whatever its recipe says.
+//! The end of a whole VM: nothing that its components have started goes on.
+//!
+//! Others have been told that it is gone, so its components are stopped as their recipes say, but given less time. Two
+//! things tell what there is to end: the records, which know also a program that has thrown its environment away, and the
+//! marks, which know also a program that has left its group.
 
-use super::{group, place::Place};
+use super::{
+    Error, Room, Settings,
+    component::Component,
+    group,
+    record::{Record, Run},
+};
 use crate::recipe::Signal;
-use std::path::Path;
 use std::time::Duration;
+use tokio::{sync::mpsc, task::JoinSet};
 
 /// What a process has to tidy up.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE_MS: u64 = 2_000;
+/// How long a stop command may take, whatever its recipe says.
+const STOP_MS_MAX: u64 = 30_000;
 
-/// Ends all processes that belong to the components in this directory. Nobody may be using it any more.
-pub async fn raze(directory: &Path) {
-    let Ok(components) = Place::all(directory) else { return };
-    for component in components {
-        for (group, _) in group::marked(&Place::of(component, directory).home()) {
-            group.end_for_certain(Signal::Term, GRACE).await;
-        }
+/// Ends all that the components of this directory run. Nobody may be using it any more; it is left as it is, and may be
+/// removed when this has succeeded.
+pub async fn raze(settings: Settings) -> Result<(), Error> {
+    if !settings.directory.exists() {
+        return Ok(());
     }
+    // Nobody listens to how it went.
+    let (outcomes, _) = mpsc::unbounded_channel();
+    let (room, places) = Room::open(settings, outcomes)?;
+    let components = places.into_iter().map(|id| Component::new(&room, id, 0));
+    components.map(end).collect::<JoinSet<()>>().join_all().await;
+    for (group, _) in group::marked(&room.settings.directory) {
+        group.end_for_certain(Signal::Term, Duration::from_millis(GRACE_MS)).await;
+    }
+    Ok(())
+}
+
+/// Ends what the records of a component speak of.
+async fn end(component: Component) {
+    component.sweep().await;
+    let record = Record::load(&component.place).unwrap_or_else(|error| {
+        tracing::error!(component = %component.id, %error, "record is damaged; what carries its mark is ended");
+        Record::default()
+    });
+    let Some(run) = record.run.map(in_haste) else { return };
+    let component = Component { serial: run.serial, ..component };
+    if let Some(failure) = component.end_for_certain(&run, &record.announced.unwrap_or_default()).await {
+        tracing::error!(component = %component.id, %failure, "the stop command failed; something may be left running");
+    }
+}
+
+fn in_haste(mut run: Run) -> Run {
+    let stop = &mut run.recipe.operations.stop;
+    stop.grace_ms = stop.grace_ms.min(GRACE_MS);
+    if let Some(command) = &mut stop.command {
+        command.time_limit_ms = command.time_limit_ms.min(STOP_MS_MAX);
+    }
+    run
 }
