@@ -26,6 +26,7 @@ mod document;
 mod driver;
 mod expand;
 mod expansion;
+mod file_mode;
 mod format;
 mod found;
 mod import;
