@@ -41,6 +41,7 @@ mod problem;
 mod reading;
 mod rolling;
 mod schema;
+mod secrets;
 mod source;
 mod template;
 mod value_sorts;

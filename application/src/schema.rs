@@ -4,7 +4,7 @@
 use crate::{
     application::{BIND_FIELDS, COMPONENT_FIELDS, LOAD_FIELDS, SECRET_FIELDS, VM_FIELDS, WAYS},
     component_type::{EXPORT_FIELDS, IMPORT_FIELDS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS, VALUE_SORTS},
-    document::{FILE_FIELDS, OVERRIDE_FIELDS, VARIABLE_FIELDS, VERSION},
+    document::{FILE_FIELDS, OVERRIDE_FIELDS, VARIABLE_FIELDS, VARIABLE_SORTS, VERSION},
     driver::{CONTAINER_FIELDS, START_FIELDS},
     operations::{
         CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, SIGNALS, STOP_FIELDS,
@@ -13,7 +13,7 @@ use crate::{
 };
 use protocol::Operation;
 use serde_json::{Map, Value, json};
-use vm_agent::sort::SORTS;
+use vm_agent::sort::{SORTS, Sort};
 
 /// What a field holds, and what it is for.
 type Field = (&'static str, Value, &'static str);
@@ -232,8 +232,10 @@ fn component_type() -> Value {
 
 fn described(what: &str) -> Vec<Field> {
     let says = if what == "variable" { "The value if none is given" } else { "What it is if nothing is said" };
+    let sorts: &[(&str, Sort)] = if what == "variable" { &VARIABLE_SORTS } else { &SORTS };
+    let words: Vec<&str> = sorts.iter().map(|(word, _)| *word).collect();
     vec![
-        ("type", json!({ "enum": SORTS.map(|(word, _)| word) }), "What it holds"),
+        ("type", json!({ "enum": words }), "What it holds"),
         ("default", json!({}), says),
         ("description", text(), "For people"),
     ]

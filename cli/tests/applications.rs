@@ -216,11 +216,9 @@ async fn an_application_that_others_use_is_replaced_in_safe_order_and_cannot_be_
     log(&site, "own/user[0]", |it| it.contains("asks 7001 at once")).await;
 
     let refused = site.holdfast(&["remove", "shared", "--yes"]);
-    let text = String::from_utf8_lossy(&refused.stdout).into_owned();
-    assert!(
-        !refused.status.success() && text.contains("The manager would refuse this") && text.contains("own/user[0]"),
-        "{text}"
-    );
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text.starts_with("own uses application shared (holdfast remove shared --with-users"), "{text}");
     all_started(&site, 2).await;
 
     std::fs::write(&shared_path, shared.replace("{ size: 1 } } }", "{ size: 2 } } }")).unwrap();
@@ -236,6 +234,79 @@ async fn an_application_that_others_use_is_replaced_in_safe_order_and_cannot_be_
     assert!(told.find("own: ").unwrap() < told.find("shared: ").unwrap(), "{told}");
     assert!(states(&site).await.is_empty());
     site.audit(&[]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_application_that_is_used_only_if_it_is_there_cannot_be_removed_under_its_users() {
+    let site = Site::open("optional");
+    let own = "holdfast: 1\napplication: own\ntypes:\n  User: { imports: { store: { export: blobs, weak: 0 } } }\nvms: { v: { cloud: local } }\ncomponents: { user: { type: User, bind: { store: { from: shared/store } } } }\n";
+    let shared = "holdfast: 1\napplication: shared\ntypes: { Store: { exports: { blobs: [] } } }\nvms: { v: { cloud: local } }\ncomponents: { store: { type: Store } }\n";
+    std::fs::write(site.place.join("shared.yaml"), shared).unwrap();
+    std::fs::write(site.place.join("own.yaml"), own).unwrap();
+    site.done(&["apply", "shared.yaml", "--yes"]);
+    site.done(&["apply", "own.yaml", "--yes"]);
+    let told = site.refused(&["remove", "shared", "--yes"]);
+    assert!(told.starts_with("own uses application shared (holdfast remove shared --with-users"), "{told}");
+    all_started(&site, 2).await;
+    site.done(&["remove", "shared", "--with-users", "--yes"]);
+    assert!(states(&site).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_had_is_told_with_its_place_before_anything_is_changed() {
+    let mut site = Site::open("missing");
+    let text = r#"holdfast: 1
+application: a
+include: sub/keys.yaml
+secrets:
+  word: { environment: HOLDFAST_TEST_WORD }
+types:
+  Top:
+    parameters: { word: { type: secret }, key: { type: secret } }
+    operations: { start: { process: "test {{ parameters.key }} = of-sub && exec sleep 100000" } }
+vms: { v: { cloud: local } }
+components:
+  top: { type: Top, parameters: { word: { secret: word }, key: { secret: key } } }
+"#;
+    std::fs::write(site.place.join("a.yaml"), text).unwrap();
+    std::fs::create_dir(site.place.join("sub")).unwrap();
+    std::fs::write(site.place.join("sub/keys.yaml"), "secrets:\n  key: { file: key.pem }\n").unwrap();
+    for command in [&["apply", "a.yaml", "--dry-run"][..], &["apply", "a.yaml", "--yes"]] {
+        let told = site.refused(command);
+        let word = "a.yaml:5:3: secret `word` cannot be had: the environment variable HOLDFAST_TEST_WORD is not set";
+        let key = "sub/keys.yaml:2:3: secret `key` cannot be had: the file sub/key.pem cannot be read: No such file";
+        assert!(told.contains(word) && told.contains(key), "{told}");
+    }
+    // What is empty is no secret.
+    std::fs::write(site.place.join("sub/key.pem"), "\n").unwrap();
+    site.environment.push(("HOLDFAST_TEST_WORD".into(), "word".into()));
+    let told = site.refused(&["apply", "a.yaml", "--yes"]);
+    assert!(told.contains("the file sub/key.pem is empty") && !told.contains("`word`"), "{told}");
+    std::fs::write(site.place.join("sub/key.pem"), "of-sub\n").unwrap();
+
+    // A cloud that is not there is told by plan, dry run and apply.
+    std::fs::write(site.place.join("a.yaml"), text.replace("cloud: local", "cloud: loacl")).unwrap();
+    for command in [&["plan", "a.yaml", "--live"][..], &["apply", "a.yaml", "--dry-run"], &["apply", "a.yaml", "--yes"]]
+    {
+        let told = site.refused(command);
+        assert!(told.contains("✗ vms v: there is no cloud \"loacl\" (known: local)"), "{told}");
+    }
+    assert!(states(&site).await.is_empty());
+    std::fs::write(site.place.join("a.yaml"), text).unwrap();
+    site.done(&["apply", "a.yaml", "--yes"]);
+    all_started(&site, 1).await;
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_of_what_failed_before_it_could_write_says_why() {
+    let site = Site::open("silent");
+    let text = "holdfast: 1\napplication: a\ntypes:\n  Base: { exports: { base: [host] }, values: { host: \"{{ [1][host | length] }}\" }, patience: { prepare: { retries: 0 } } }\nvms: { v: { cloud: local } }\ncomponents: { base: { type: Base } }\n";
+    std::fs::write(site.place.join("a.yaml"), text).unwrap();
+    site.refused(&["apply", "a.yaml", "--yes"]);
+    let told = site.done(&["component", "logs", "a/base[0]"]);
+    assert!(told.starts_with("=== prepare failed\ntemplate of value \"host\": "), "{told}");
+    site.remove_everything().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
