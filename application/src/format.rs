@@ -85,7 +85,8 @@ impl Writer<'_> {
         let between = self.text.get(self.at..place).unwrap_or_default();
         // What stands before the first line end and after the last belongs to other things.
         let mut lines = between.split('\n');
-        (lines.next(), lines.next_back());
+        lines.next();
+        lines.next_back();
         let is_apart = lines.any(|line| line.trim().is_empty());
         if is_apart && !self.ends_kept && !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
