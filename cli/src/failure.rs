@@ -72,7 +72,7 @@ pub(crate) enum Failure {
     #[error("the manager has no application {0} (holdfast apply makes one)")]
     NoApplication(String),
     /// Others use the application. Nothing was changed.
-    #[error("{users} {} application {application} (holdfast remove {application} --with-users removes both, or change {users} first)", if .users.contains(' ') { "use" } else { "uses" })]
+    #[error("{users} {} application {application} (holdfast remove {application} --with-users removes {users}, too)", if .users.contains(' ') { "use" } else { "uses" })]
     InUse {
         /// What was to go.
         application: String,
