@@ -10,6 +10,7 @@ use crate::{
     node::{Key, Node},
     problem::{Findings, Problems},
     reading::Reading,
+    secrets,
     source::{Sources, Span},
     template,
 };
@@ -39,6 +40,8 @@ pub struct Application {
     pub(crate) constraints: Vec<(String, Span)>,
     /// What is to be as small as possible, what matters most first.
     pub(crate) preferences: Vec<(String, Span)>,
+    /// Where each secret is named.
+    pub(crate) secrets: BTreeMap<String, Span>,
     /// VMs on which no component may be.
     pub(crate) drained: BTreeSet<crate::Key>,
     /// Findings of the first reading: they are told together with those of the expansion.
@@ -172,7 +175,7 @@ impl Application {
             open(&beside(folder, name))
         };
         let mut types = component_type::read_all(document.section("types"), &mut reading, &mut templates);
-        let secrets = read_secrets(document.section("secrets"), &mut reading);
+        let secrets = secrets::read(document.section("secrets"), &sources, &mut reading);
         let vms = read_vms(document.section("vms"), &mut reading);
         let mut components = BTreeMap::new();
         for (key, node) in document.section("components") {
@@ -197,6 +200,7 @@ impl Application {
         match name {
             Some(name) => {
                 let findings = reading.findings;
+                let secrets = document.section("secrets").iter().map(|(key, _)| (key.text.clone(), key.span)).collect();
                 Ok(Self {
                     name,
                     sources,
@@ -205,6 +209,7 @@ impl Application {
                     types,
                     constraints,
                     preferences,
+                    secrets,
                     drained: inputs.drained.clone(),
                     findings,
                 })
@@ -271,26 +276,6 @@ impl Application {
     pub fn counts(&self) -> BTreeMap<String, u32> {
         self.components.iter().map(|(name, group)| (name.to_string(), group.count)).collect()
     }
-}
-
-fn read_secrets(section: &[(Key, Node)], reading: &mut Reading) -> BTreeMap<String, Secret> {
-    let mut secrets = BTreeMap::new();
-    for (key, node) in section {
-        reading.name(&key.text, key.span);
-        let fields = reading.fields(node, "a secret", SECRET_FIELDS);
-        let version = fields.get("version").map_or(Some(1), |node| reading.count(node, "the version of a secret"));
-        let sources = ["environment", "file", "command"].map(|name| fields.entry(name));
-        let mut given = sources.into_iter().flatten();
-        let (Some((from, node)), None) = (given.next(), given.next()) else {
-            reading.wrong(key.span, "a secret comes from the `environment`, a `file` or a `command`: one of them");
-            continue;
-        };
-        let Some(text) = reading.text(node, &format!("`{}`", from.text)).map(str::to_owned) else { continue };
-        let secret =
-            Secret { name: key.text.clone(), from: from.text.clone(), place: text, version: version.unwrap_or(1) };
-        secrets.insert(key.text.clone(), secret);
-    }
-    secrets
 }
 
 fn read_vms(section: &[(Key, Node)], reading: &mut Reading) -> BTreeMap<Name, VmGroup> {

@@ -12,7 +12,7 @@ use crate::{
     yaml,
 };
 use std::collections::BTreeMap;
-use vm_agent::sort::SORTS;
+use vm_agent::sort::{SORTS, Sort};
 
 /// The version of the language.
 pub(crate) const VERSION: u64 = 1;
@@ -32,6 +32,8 @@ pub(crate) const FILE_FIELDS: &[&str] = &[
 ];
 /// The fields of a variable.
 pub(crate) const VARIABLE_FIELDS: &[&str] = &["type", "default", "description"];
+/// What a variable can hold: its value stands in files and on command lines, so it is never a secret.
+pub(crate) const VARIABLE_SORTS: [(&str, Sort); 6] = [SORTS[0], SORTS[1], SORTS[2], SORTS[3], SORTS[4], SORTS[6]];
 /// What is kept together from all files.
 const SECTIONS: [&str; 5] = ["variables", "secrets", "types", "vms", "components"];
 /// What `override` can lay something over.
@@ -203,7 +205,14 @@ impl Document {
             let described = matches!(node.content, Content::Map { .. });
             let (sort, default) = if described {
                 let fields = reading.fields(node, "a variable", VARIABLE_FIELDS);
-                let sort = fields.get("type").and_then(|node| reading.one_of(node, "the type of a variable", &SORTS));
+                let sort = fields.get("type").and_then(|node| {
+                    if matches!(&node.content, Content::Scalar { text, .. } if text == "secret") {
+                        let says = "a variable is no secret: everybody sees it (name it under `secrets` instead)";
+                        reading.wrong(node.span, says);
+                        return None;
+                    }
+                    reading.one_of(node, "the type of a variable", &VARIABLE_SORTS)
+                });
                 (sort, fields.get("default").cloned())
             } else {
                 (None, Some(node.clone()).filter(|it| !it.is_nothing()))

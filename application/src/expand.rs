@@ -10,7 +10,7 @@ use crate::{
     component_type::{ComponentType, NeedSort},
     cycle,
     expansion::{Component, Definition, Expansion, Import, Key, Vm},
-    optimum, placement,
+    file_mode, optimum, placement,
     problem::Findings,
     value_sorts, wiring,
 };
@@ -129,6 +129,7 @@ impl Application {
         let mut recipe = component_type.recipe.clone();
         recipe.parameters = group.parameters.clone();
         recipe.sorts.imports = self.imported_sorts((name, group), others, findings);
+        file_mode::choose(component_type, &mut recipe);
         value_sorts::check_chosen(name, &recipe, &component_type.templates, findings);
         Definition {
             type_name: group.type_name.clone(),

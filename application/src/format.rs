@@ -21,7 +21,7 @@ pub fn format(name: &str, text: &str) -> Result<String, Problems> {
     let mut findings = Findings::default();
     let (root, comments) = yaml::parse(file, text, &mut findings);
     findings.clone().conclude(&sources)?;
-    let mut writer = Writer { text, comments: &comments, out: String::new(), at: 0 };
+    let mut writer = Writer { text, comments: &comments, out: String::new(), at: 0, ends_kept: false };
     if let Some(root) = &root {
         match &root.content {
             Content::Map { entries, .. } if !entries.is_empty() => writer.map(entries, 0, true),
@@ -50,6 +50,8 @@ struct Writer<'a> {
     out: String,
     /// How much of the original is written.
     at: usize,
+    /// Whether the last text keeps the empty lines at its end: then another one would be part of it.
+    ends_kept: bool,
 }
 
 impl Writer<'_> {
@@ -57,6 +59,7 @@ impl Writer<'_> {
         self.out += &" ".repeat(indent);
         self.out += text.trim_end();
         self.out.push('\n');
+        self.ends_kept = false;
     }
 
     /// Writes the remarks before a place, and an empty line if there was one.
@@ -80,7 +83,12 @@ impl Writer<'_> {
 
     fn gap(&mut self, place: usize) {
         let between = self.text.get(self.at..place).unwrap_or_default();
-        if between.matches('\n').count() > 1 && !self.out.is_empty() && !self.out.ends_with("\n\n") {
+        // What stands before the first line end and after the last belongs to other things.
+        let mut lines = between.split('\n');
+        lines.next();
+        lines.next_back();
+        let is_apart = lines.any(|line| line.trim().is_empty());
+        if is_apart && !self.ends_kept && !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
         self.at = self.at.max(place);
@@ -94,7 +102,12 @@ impl Writer<'_> {
         for (place, (key, node)) in entries.iter().enumerate() {
             self.before(key.span.start, indent);
             let large = |node: &Node| matches!(node.content, Content::Map { .. } | Content::List { .. });
-            if top && place > 0 && (large(node) || large(&entries[place - 1].1)) && !self.ends_apart() {
+            if top
+                && place > 0
+                && (large(node) || large(&entries[place - 1].1))
+                && !self.ends_apart()
+                && !self.ends_kept
+            {
                 self.set_apart();
             }
             self.at = self.at.max(key.span.end);
@@ -155,7 +168,8 @@ impl Writer<'_> {
 
     fn list(&mut self, items: &[Node], indent: usize) {
         for node in items {
-            self.before(node.span.start, indent);
+            let begins = self.mark(node).map_or(node.span.start, |(mark, _)| mark);
+            self.before(begins, indent);
             match &node.content {
                 // Its first entry stands beside the dash.
                 Content::Map { entries, flow: false } if !entries.is_empty() => {
@@ -169,16 +183,35 @@ impl Writer<'_> {
         }
     }
 
-    /// A text over several lines, moved as a whole. Its span begins with its first word: the mark before is looked for.
-    fn block(&mut self, head: &str, node: &Node, indent: usize) {
+    /// Where the mark before a text over several lines begins and where its line ends; the text's own span begins with its
+    /// first word.
+    fn mark(&self, node: &Node) -> Option<(usize, usize)> {
+        let Content::Scalar { style: Style::Block, .. } = node.content else { return None };
         let from = self.at.min(node.span.start);
-        let before = &self.text[from..node.span.start];
-        let mark = before.find(['|', '>']).unwrap_or(0);
-        let mark_end = before[mark..].find('\n').map_or(before.len(), |at| mark + at);
-        let words = before[mark..mark_end].split('#').next().unwrap_or_default().trim();
-        self.line(indent, &format!("{head} {words}"));
-        let whole = &self.text[from + mark_end..node.span.end.min(self.text.len())];
-        let whole = if words.contains('+') { whole } else { whole.trim_end() };
+        let is_remark = |at: usize| self.comments.iter().any(|it| it.span.start <= at && at < it.span.end);
+        let marks = self.text[from..node.span.start].match_indices(['|', '>']).map(|(at, _)| from + at);
+        let mut lines = marks.map(|mark| (mark, self.text[mark..].find('\n').map_or(self.text.len(), |at| mark + at)));
+        lines.find(|(mark, end)| {
+            let words = self.text[mark + 1..*end].split('#').next().unwrap_or_default();
+            !is_remark(*mark) && words.trim().chars().all(|it| it.is_ascii_digit() || "+-".contains(it))
+        })
+    }
+
+    /// A text over several lines, moved as a whole.
+    fn block(&mut self, head: &str, node: &Node, indent: usize) {
+        let (mark, mark_end) = self.mark(node).unwrap_or((node.span.start, node.span.start));
+        let words = self.text[mark..mark_end].split('#').next().unwrap_or_default().trim();
+        let mut line = format!("{head} {words}");
+        // A remark beside the mark, or before it, has no other place.
+        if let Some((comment, rest)) = self.comments.split_first().filter(|(it, _)| it.span.start < mark_end) {
+            line += &format!("  {}", self.text[comment.span.start..comment.span.end].trim_end());
+            self.comments = rest;
+        }
+        self.line(indent, &line);
+        let whole = &self.text[mark_end..node.span.end.clamp(mark_end, self.text.len())];
+        let keeps = words.contains('+');
+        // The last line may be the beginning of what follows.
+        let whole = if keeps { whole.trim_end_matches(' ') } else { whole.trim_end() };
         let lines: Vec<&str> = whole.lines().skip(1).collect();
         let depth = |line: &&str| line.len() - line.trim_start_matches(' ').len();
         let least = lines.iter().filter(|it| !it.trim().is_empty()).map(depth).min().unwrap_or(0);
@@ -187,7 +220,8 @@ impl Writer<'_> {
             let margin = if inside.is_empty() { 0 } else { indent + 2 };
             self.out += &format!("{}{inside}\n", " ".repeat(margin));
         }
-        self.at = from + mark_end + whole.len();
+        self.at = mark_end + whole.len();
+        self.ends_kept = keeps;
     }
 
     /// A text as its author wrote it, on one line.
@@ -247,6 +281,28 @@ mod tests {
             "a: 1\nfiles:\n   x: |\n       one\n         two\n\n       three\n   y: >-\n       folded\n       text\nvms: {}\n",
             "a: 1\n\nfiles:\n  x: |\n    one\n      two\n\n    three\n  y: >-\n    folded\n    text\n\nvms: {}\n",
         );
+    }
+
+    #[test]
+    fn texts_of_several_lines_may_be_anywhere_and_have_remarks() {
+        check(
+            "start:\n    process:\n    - sh\n    # how\n    - |\n        echo a | cat\n        exec b\n    - >-  # folded\n        c\n        d\n    - e\n",
+            "start:\n  process:\n    - sh\n    # how\n    - |\n      echo a | cat\n      exec b\n    - >-  # folded\n      c\n      d\n    - e\n",
+        );
+        check("files:\n    a|b: |  # why\n        x # no\n    c: d\n", "files:\n  a|b: |  # why\n    x # no\n  c: d\n");
+        check(
+            "files:\n    a: |+\n        x\n\n\n    b: |+\n        y\nvms: {}\n",
+            "files:\n  a: |+\n    x\n\n\n  b: |+\n    y\nvms: {}\n",
+        );
+    }
+
+    #[test]
+    fn lists_in_lists_are_not_pulled_apart() {
+        check(
+            "a:\n  -\n    - 1\n    - 2\n\n  -\n    -\n      - 3\n",
+            "a:\n  -\n    - 1\n    - 2\n\n  -\n    -\n      - 3\n",
+        );
+        check("a:\n- - 1\n  - 2\n", "a:\n  -\n    - 1\n    - 2\n");
     }
 
     #[test]

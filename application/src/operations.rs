@@ -155,7 +155,8 @@ impl Builder<'_> {
         node: &Node,
         open: &mut dyn FnMut(Span, &str) -> Result<String, String>,
     ) -> Option<RenderedFile> {
-        let mode = "0644".to_owned();
+        // Where none is given, it depends on whether a secret is in the file; see `file_mode`.
+        let mode = String::new();
         if !matches!(node.content, Content::Map { .. }) {
             return Some(RenderedFile {
                 path: path.into(),

@@ -10,9 +10,9 @@ use protocol::Name;
 use serde_json::Value;
 
 /// Bytes of the name of an application, so that VMs of all applications have names that fit into certificates.
-const APPLICATION_BYTES_MAX: usize = 24;
+pub(crate) const APPLICATION_BYTES_MAX: usize = 24;
 /// Bytes of the name of a group, a type, an import and so on.
-const NAME_BYTES_MAX: usize = 30;
+pub(crate) const NAME_BYTES_MAX: usize = 30;
 
 /// All that was found wrong, and ways to read a node.
 #[derive(Debug, Default)]

@@ -1,10 +1,11 @@
 //! The JSON Schema of the language, for editors. Which fields there are comes from the readers themselves, so that the two
 //! cannot differ; what a field holds is said here.
 
+use crate::reading::{APPLICATION_BYTES_MAX, NAME_BYTES_MAX};
 use crate::{
     application::{BIND_FIELDS, COMPONENT_FIELDS, LOAD_FIELDS, SECRET_FIELDS, VM_FIELDS, WAYS},
     component_type::{EXPORT_FIELDS, IMPORT_FIELDS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS, VALUE_SORTS},
-    document::{FILE_FIELDS, OVERRIDE_FIELDS, VARIABLE_FIELDS, VERSION},
+    document::{FILE_FIELDS, OVERRIDE_FIELDS, VARIABLE_FIELDS, VARIABLE_SORTS, VERSION},
     driver::{CONTAINER_FIELDS, START_FIELDS},
     operations::{
         CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, SIGNALS, STOP_FIELDS,
@@ -13,7 +14,10 @@ use crate::{
 };
 use protocol::Operation;
 use serde_json::{Map, Value, json};
-use vm_agent::sort::SORTS;
+use vm_agent::sort::{SORTS, Sort};
+
+/// What a name looks like.
+const NAME: &str = "^[A-Za-z][A-Za-z0-9_-]*$";
 
 /// What a field holds, and what it is for.
 type Field = (&'static str, Value, &'static str);
@@ -23,16 +27,16 @@ pub fn schema() -> Value {
     let sections = || {
         vec![
             ("variables", map(part("variable")), "What differs between environments; filled in as ${name}"),
-            ("secrets", map(part("secret")), "Where secrets come from; their texts are never in a file"),
-            ("types", map(part("type")), "What components of one sort need, offer and do"),
-            ("vms", map(part("vms")), "Groups of VMs"),
-            ("components", map(part("component")), "Groups of components"),
+            ("secrets", named(part("secret")), "Where secrets come from; their texts are never in a file"),
+            ("types", named(part("type")), "What components of one sort need, offer and do"),
+            ("vms", named(or_variable(part("vms"))), "Groups of VMs"),
+            ("components", components(), "Groups of components"),
         ]
     };
     let mut file = sections();
     file.extend([
         ("holdfast", json!({ "const": VERSION }), "The version of the language"),
-        ("application", part("name"), "What the application is called"),
+        ("application", part("application"), "What the application is called"),
         ("include", one_or_many(text()), "Files whose sections are added to these"),
         ("constraints", one_or_many(text()), "What must hold of the placement"),
         (
@@ -42,32 +46,39 @@ pub fn schema() -> Value {
         ),
         ("override", part("override"), "What is laid over the sections of all files, entry by entry"),
     ]);
-    let value_sorts = map(json!({ "enum": VALUE_SORTS.map(|(word, _)| word) }));
+    let value_sorts = named(json!({ "enum": VALUE_SORTS.map(|(word, _)| word) }));
+    let need = |least: u32| json!({ "anyOf": [{ "type": "integer", "minimum": least }, { "const": "all" }] });
     let mut whole = object(FILE_FIELDS, &file);
+    for field in ["holdfast", "application"] {
+        whole["properties"][field] = properties(&[field], &file)[field].clone();
+    }
     whole["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     whole["title"] = json!("A Holdfast application file");
     whole["$defs"] = json!({
-        "name": { "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]*$" },
+        "name": { "type": "string", "pattern": NAME, "maxLength": NAME_BYTES_MAX },
+        "application": { "type": "string", "pattern": NAME, "maxLength": APPLICATION_BYTES_MAX },
         "duration": { "type": "string", "pattern": "^[0-9]+(ms|s|m|h)$" },
-        "count": { "anyOf": [{ "type": "integer", "minimum": 0 }, part("variable-use")] },
+        "amount": { "anyOf": [{ "type": "integer", "minimum": 0 }, part("variable-use")] },
+        "count": { "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 1_000_000 }, part("variable-use")] },
         "variable-use": { "type": "string", "pattern": "\\$\\{" },
-        "override": { "type": "object", "additionalProperties": false, "properties": properties(OVERRIDE_FIELDS,
-            &OVERRIDE_FIELDS.iter().map(|name| (*name, json!({ "type": "object" }), "Laid over the section of that name")).collect::<Vec<_>>()) },
-        "variable": { "anyOf": [plain(), object(VARIABLE_FIELDS, &described("variable"))] },
-        "secret": object(SECRET_FIELDS, &[
+        "override": object(OVERRIDE_FIELDS, &OVERRIDE_FIELDS.iter()
+            .map(|name| (*name, json!({ "type": "object" }), "Laid over the section of that name"))
+            .collect::<Vec<_>>()),
+        "variable": { "anyOf": [plain(), { "type": "array" }, object(VARIABLE_FIELDS, &described("variable"))] },
+        "secret": with(object(SECRET_FIELDS, &[
             ("environment", text(), "The environment variable that holds it"),
-            ("file", text(), "The file that holds it"),
+            ("file", text(), "The file that holds it, beside this one"),
             ("command", text(), "The command that prints it"),
-            ("version", json!({ "type": "integer" }), "Raised when its text has changed"),
-        ]),
+            ("version", json!({ "type": "integer", "minimum": 0 }), "Raised when its text has changed"),
+        ]), one_of(&["environment", "file", "command"])),
         "type": component_type(),
+        "type-of-its-own": demands(),
         "parameter": { "anyOf": [plain(), { "type": "array" }, object(PARAMETER_FIELDS, &described("parameter"))] },
-        "need": { "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": "all" }] },
         "import": { "anyOf": [part("name"), object(IMPORT_FIELDS, &[
             ("export", part("name"), "The export it takes"),
-            ("strong", part("need"), "That many started providers, to start and to stay up"),
-            ("weak", part("need"), "Runs without; that many should be bound in the end"),
-            ("value", part("need"), "The announced values of that many providers, started or not"),
+            ("strong", need(1), "That many started providers, to start and to stay up"),
+            ("weak", need(0), "Runs without; that many should be bound in the end"),
+            ("value", need(1), "The announced values of that many providers, started or not"),
         ])] },
         "export": { "anyOf": [json!({ "type": "null" }), one_or_many(part("name")), object(EXPORT_FIELDS, &[
             ("values", any_of(vec![one_or_many(part("name")), value_sorts]), "The values that travel with it: texts, or what each is"),
@@ -78,33 +89,64 @@ pub fn schema() -> Value {
             ("run", part("line"), "What to run: a text for the shell, or words"),
             ("time-limit", part("duration"), "After this time it has failed"),
         ])] },
-        "vms": nothing_or(object(VM_FIELDS, &[
+        "vms": or_nothing(object(VM_FIELDS, &[
             ("count", part("count"), "How many; 1 if nothing is said"),
             ("most", part("count"), "As many as are used, and at most so many"),
-            ("cost", part("count"), "What each costs"),
+            ("cost", part("amount"), "What each costs"),
             ("cloud", text(), "The cloud that makes them; without one, agents join by themselves"),
-            ("labels", map(plain()), "What people say about them"),
-            ("resources", map(json!({ "type": "integer" })), "What each has"),
+            ("labels", or_variable(map(plain())), "What people say about them"),
+            ("resources", or_variable(map(part("amount"))), "What each has"),
         ])),
-        "component": object(COMPONENT_FIELDS, &[
+        "component": with(object(COMPONENT_FIELDS, &[
             ("type", text(), "What they are"),
             ("count", json!({ "anyOf": [part("count"), { "const": "any" }] }), "How many; 1 if nothing is said; any: as many as are needed"),
             ("on", one_or_many(text()), "The groups of VMs they are on, or single VMs such as web[0]; where it is left out, the planner decides"),
-            ("load", json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, object(LOAD_FIELDS, &[
-                ("each", json!({ "type": "integer", "minimum": 1 }), "The most that each takes"),
-                ("factor", json!({ "type": "integer", "minimum": 0 }), "How much of it comes for each unit of the application's load"),
-            ])] }), "What each can take, for scale --load"),
-            ("parameters", map(json!({})), "What the type can be told"),
-            ("bind", map(part("wiring")), "How imports are wired; what is not listed, by itself where only one choice exists"),
+            ("load", or_variable(json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, with(object(LOAD_FIELDS, &[
+                ("each", or_variable(json!({ "type": "integer", "minimum": 1 })), "The most that each takes"),
+                ("factor", part("amount"), "How much of it comes for each unit of the application's load"),
+            ]), has("each"))] })), "What each can take, for scale --load"),
+            ("parameters", or_variable(named(json!({}))), "What the type can be told"),
+            ("bind", or_variable(named(part("wiring"))), "How imports are wired; what is not listed, by itself where only one choice exists"),
             ("description", text(), "For people"),
-        ]),
+        ]), has("type")),
         "way": { "enum": WAYS.map(|(word, _)| word) },
         "wiring": { "anyOf": [one_or_many(text()), object(BIND_FIELDS, &[
             ("from", one_or_many(text()), "Who provides: a component, one of them, or one of another application"),
-            ("how", part("way"), "one, index, all or none"),
+            ("how", or_variable(part("way")), "one, index, all or none"),
         ])] },
     });
     whole
+}
+
+/// What must be said in a type that extends no other: what is laid over another may leave it to that one.
+fn demands() -> Value {
+    // What is no map has no fields to ask for.
+    let fields = |fields: Value| json!({ "properties": fields });
+    let each = |value: Value| json!({ "additionalProperties": value });
+    let mut import = with(has("export"), at_most_one_of(&["strong", "weak", "value"]));
+    import["not"] = json!({ "type": "null" });
+    fields(json!({
+        "imports": each(import),
+        "values": each(has("template")),
+        "files": each(one_of(&["template", "from"])),
+        "patience": each(has("retries")),
+        "operations": fields(json!({
+            "install": has("run"),
+            "announce": has("run"),
+            "configure": has("run"),
+            "purge": has("run"),
+            "start": with(one_of(&["process", "script", "systemd", "container"]), fields(json!({ "container": has("image") }))),
+            "check": one_of(&["tcp", "http", "command"]),
+            "rebind": one_of(&["command", "signal"]),
+        })),
+    }))
+}
+
+/// Components are called by names that are no ways to wire.
+fn components() -> Value {
+    let mut components = named(or_variable(part("component")));
+    components["propertyNames"]["not"] = part("way");
+    components
 }
 
 fn component_type() -> Value {
@@ -190,6 +232,8 @@ fn component_type() -> Value {
         let names = Operation::ALL.map(Operation::word);
         json!({ "type": "object", "additionalProperties": value, "propertyNames": { "enum": names } })
     };
+    let mut environment = map(plain());
+    environment["propertyNames"] = json!({ "pattern": "^[A-Za-z0-9_]+$" });
     let value = object(
         VALUE_FIELDS,
         &[("template", plain(), "Its text"), ("at", json!({ "enum": ["prepare", "start"] }), "When it is chosen")],
@@ -210,30 +254,36 @@ fn component_type() -> Value {
             ("factor", json!({ "type": "integer", "minimum": 0 }), "By how much each further pause is longer"),
         ],
     );
-    nothing_or(object(
+    let fields = object(
         TYPE_FIELDS,
         &[
             ("extends", text(), "Another type, over which this one is laid"),
             ("description", text(), "For people"),
-            ("parameters", map(part("parameter")), "What its components can be told"),
-            ("imports", map(part("import")), "What it needs"),
-            ("exports", map(part("export")), "What it offers"),
-            ("resources", map(json!({ "type": "integer" })), "What it uses of its VM"),
+            ("parameters", named(part("parameter")), "What its components can be told"),
+            ("imports", named(or_nothing(part("import"))), "What it needs"),
+            ("exports", named(part("export")), "What it offers"),
+            ("resources", map(json!({ "type": ["integer", "null"], "minimum": 0 })), "What it uses of its VM"),
             ("conflicts", one_or_many(text()), "Types that cannot be on the same VM"),
-            ("values", map(json!({ "anyOf": [plain(), value] })), "Values that it hands out"),
-            ("environment", map(plain()), "Environment variables of its operations"),
+            ("values", named(json!({ "anyOf": [plain(), value] })), "Values that it hands out"),
+            ("environment", environment, "Environment variables of its operations"),
             ("files", map(json!({ "anyOf": [plain(), file] })), "Files that are written before it starts"),
             ("operations", object(OPERATION_FIELDS, &operations), "What is done when"),
-            ("patience", by_operation(patience), "How stubbornly operations are tried again"),
-            ("takes", by_operation(part("duration")), "How long operations usually take, for predictions"),
+            ("patience", by_operation(or_nothing(patience)), "How stubbornly operations are tried again"),
+            ("takes", by_operation(or_nothing(part("duration"))), "How long operations usually take, for predictions"),
         ],
-    ))
+    );
+    let mut fields = or_nothing(fields);
+    fields["if"] = json!({ "not": has("extends") });
+    fields["then"] = part("type-of-its-own");
+    fields
 }
 
 fn described(what: &str) -> Vec<Field> {
     let says = if what == "variable" { "The value if none is given" } else { "What it is if nothing is said" };
+    let sorts: &[(&str, Sort)] = if what == "variable" { &VARIABLE_SORTS } else { &SORTS };
+    let words: Vec<&str> = sorts.iter().map(|(word, _)| *word).collect();
     vec![
-        ("type", json!({ "enum": SORTS.map(|(word, _)| word) }), "What it holds"),
+        ("type", json!({ "enum": words }), "What it holds"),
         ("default", json!({}), says),
         ("description", text(), "For people"),
     ]
@@ -243,8 +293,9 @@ fn part(name: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
+/// A text that may be written without quotes: then an editor may take it for something else.
 fn text() -> Value {
-    json!({ "type": "string" })
+    json!({ "type": ["string", "number", "boolean"] })
 }
 
 fn plain() -> Value {
@@ -254,6 +305,13 @@ fn plain() -> Value {
 fn map(value: Value) -> Value {
     let mut map = json!({ "type": ["object", "null"] });
     map["additionalProperties"] = value;
+    map
+}
+
+/// A map whose keys are names.
+fn named(value: Value) -> Value {
+    let mut map = map(value);
+    map["propertyNames"] = json!({ "pattern": NAME, "maxLength": NAME_BYTES_MAX });
     map
 }
 
@@ -269,12 +327,66 @@ fn one_or_many(one: Value) -> Value {
     any_of(vec![one, many])
 }
 
-fn nothing_or(value: Value) -> Value {
-    any_of(vec![json!({ "type": "null" }), value])
+/// The same, or nothing: `~` stands for what is not said, or takes away what is under it.
+fn or_nothing(mut value: Value) -> Value {
+    let nothing = json!({ "type": "null" });
+    match (value["type"].clone(), value.get_mut("anyOf").and_then(Value::as_array_mut)) {
+        (Value::String(sort), _) => value["type"] = json!([sort, "null"]),
+        (Value::Array(mut sorts), _) => {
+            sorts.push(json!("null"));
+            sorts.dedup();
+            value["type"] = Value::Array(sorts);
+        }
+        (_, Some(several)) if several.contains(&nothing) => {}
+        (_, Some(several)) => several.push(nothing),
+        (_, None) => return if value == json!({}) { value } else { any_of(vec![value, nothing]) },
+    }
+    value
+}
+
+/// The same, or a variable that stands for it.
+fn or_variable(value: Value) -> Value {
+    any_of(vec![value, part("variable-use")])
+}
+
+/// A schema and what it asks for besides.
+fn with(mut schema: Value, more: Value) -> Value {
+    schema["allOf"] = Value::Array(vec![more]);
+    schema
+}
+
+/// Whether a map says something of this. What is no map is not asked.
+fn has(field: &str) -> Value {
+    let mut said = json!({ "required": [field] });
+    said["properties"][field] = json!({ "not": { "type": "null" } });
+    said
+}
+
+/// A map that says something of this.
+fn map_with(field: &str) -> Value {
+    let mut map = has(field);
+    map["type"] = json!("object");
+    map
+}
+
+/// Whether a map says exactly one of these.
+fn one_of(fields: &[&str]) -> Value {
+    let mut several: Vec<Value> = fields.iter().map(|it| map_with(it)).collect();
+    several.push(json!({ "not": { "type": "object" } }));
+    json!({ "oneOf": several })
+}
+
+/// Whether a map says no more than one of these.
+fn at_most_one_of(fields: &[&str]) -> Value {
+    let mut several: Vec<Value> = fields.iter().map(|it| map_with(it)).collect();
+    several.push(json!({ "not": { "anyOf": several } }));
+    json!({ "oneOf": several })
 }
 
 fn object(known: &[&str], fields: &[Field]) -> Value {
-    json!({ "type": "object", "additionalProperties": false, "properties": properties(known, fields) })
+    let fields: Vec<Field> =
+        fields.iter().map(|(name, value, says)| (*name, or_nothing(value.clone()), *says)).collect();
+    json!({ "type": "object", "additionalProperties": false, "properties": properties(known, &fields) })
 }
 
 /// Every known field, in the order of the reader. A field that is not described would be of any sort.
@@ -298,7 +410,8 @@ mod tests {
     #[test]
     fn every_field_that_a_reader_knows_is_described_and_no_other() {
         fn check(value: &Value) {
-            if let Some(properties) = value.get("properties").and_then(Value::as_object) {
+            let closed = value.get("additionalProperties") == Some(&json!(false));
+            if let Some(properties) = value.get("properties").and_then(Value::as_object).filter(|_| closed) {
                 for (name, field) in properties {
                     assert!(field.get("description").is_some(), "{name} is not described");
                 }

@@ -85,14 +85,120 @@ fn every_field_is_described_in_the_reference() {
     check(&schema(), &reference);
 }
 
+/// The published schema is that of this program. `BLESS=1` writes it anew.
+#[test]
+fn the_published_schema_is_the_language() {
+    let path = root().join("docs/application.schema.json");
+    let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    assert!(fs::read_to_string(&path).unwrap_or_default() == text, "{} differs (BLESS=1 writes it)", path.display());
+}
+
+/// One type, in a file of its own.
+fn of_type(text: &str) -> String {
+    format!("types:\n  Base: {{ exports: {{ e: [] }} }}\n  T: {text}\n")
+}
+
+#[track_caller]
+fn check(text: &str, is_right: bool) {
+    let text = format!("holdfast: 1\napplication: a\n{text}");
+    let schema = schema();
+    let data = Application::data(&text).unwrap_or_else(|| panic!("no YAML: {text}"));
+    let seen = fits(&schema, &schema, &data);
+    assert_eq!(seen.is_ok(), is_right, "{text}: {seen:?}");
+}
+
+#[test]
+fn the_schema_takes_what_the_language_takes() {
+    for text in [
+        "{ extends: Base, operations: { check: ~, start: { process: x, script: ~ } }, imports: { x: ~ }, resources: ~ }",
+        "{ extends: Base, imports: { x: { strong: ~, weak: 0 } }, patience: { start: { pause: 1s }, stop: ~ }, takes: ~ }",
+        "{ extends: Base, operations: { stop: { grace: 5s }, install: { time-limit: 5m } } }",
+        "{ description: 5, files: { x: { template: y, mode: 0600 }, z: { from: z.conf, mode: \"0640\" } } }",
+        "{ parameters: { a: ~, b: [1, 2], c: { type: secret } }, values: { a: ~, b: { template: x, at: start } } }",
+        "{ imports: { x: e, y: { export: e, value: all, strong: ~ } }, environment: { A_1: 5 }, conflicts: ~ }",
+        "{ operations: { install: true, start: { container: { image: x, job: true } }, rebind: ~ } }",
+    ] {
+        check(&of_type(text), true);
+    }
+    for text in [
+        "include:\noverride:\nconstraints: ~\n",
+        "variables: { l: [1, 2], m: { default: { a: 1 } }, n: ~ }\n",
+        "vms: { v: { resources: { cpu: \"${cpu}\" }, labels: \"${labels}\", count: \"${n}\" }, w: \"${w}\", x: ~ }\n",
+        "components: { c: { type: T, load: \"${load}\", bind: { i: { from: d, how: \"${how}\" }, j: [\"d[0]\"] } } }\n",
+        "components: { c: { type: T, load: { each: \"${each}\" }, parameters: { a: { secret: s }, b: ~ } } }\n",
+        "secrets: { s: { file: x, version: 2 }, t: { environment: T, command: ~ } }\n",
+        "override: { types: { T: { imports: { x: ~ } } }, vms: ~ }\n",
+    ] {
+        check(text, true);
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_the_language_refuses() {
+    for text in [
+        "{ imports: { x: { weak: 0 } } }",
+        "{ imports: { x: ~ } }",
+        "{ imports: { x: { export: e, strong: 0 } } }",
+        "{ imports: { x: { export: e, strong: 1, weak: 0 } } }",
+        "{ imports: { 1x: e } }",
+        "{ exports: { a-name-that-is-longer-than-anything: [] } }",
+        "{ environment: { A-B: 5 } }",
+        "{ values: { x: { at: start } } }",
+        "{ files: { x: { mode: \"0600\" } } }",
+        "{ files: { x: { template: a, from: b } } }",
+        "{ patience: { start: { pause: 1s } } }",
+        "{ operations: { start: { process: x, script: y } } }",
+        "{ operations: { start: {} } }",
+        "{ operations: { start: { container: { job: true } } } }",
+        "{ operations: { check: { tcp: 5, http: x } } }",
+        "{ operations: { rebind: { time-limit: 5s } } }",
+        "{ operations: { install: { time-limit: 5s } } }",
+        "{ extends: Base, imports: { x: { strong: 0 } } }",
+    ] {
+        check(&of_type(text), false);
+    }
+    for text in [
+        "components: { c: { on: v } }\n",
+        "components: { c: { type: ~ } }\n",
+        "components: { all: { type: T } }\n",
+        "components: { c d: { type: T } }\n",
+        "components: { c: { type: T, load: { factor: 2 } } }\n",
+        "secrets: { s: { version: 2 } }\n",
+        "secrets: { s: { file: x, command: y } }\n",
+        "variables: { v: { type: secret } }\n",
+        "vms: { v: { count: many } }\n",
+    ] {
+        check(text, false);
+    }
+}
+
 /// Holds a value against the part of JSON Schema that our schema uses.
 fn fits(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     if let Some(name) = schema["$ref"].as_str() {
-        return fits(root, &root["$defs"][name.rsplit('/').next().unwrap()], value);
+        fits(root, &root["$defs"][name.rsplit('/').next().unwrap()], value)?;
     }
+    let wrong = || Err(format!("{value} does not fit {schema}"));
+    let is = |schema: &Value| fits(root, schema, value).is_ok();
     if let Some(several) = schema["anyOf"].as_array() {
         let tried: Vec<String> = several.iter().filter_map(|it| fits(root, it, value).err()).collect();
-        return if tried.len() < several.len() { Ok(()) } else { Err(tried.join(" or ")) };
+        if tried.len() == several.len() {
+            return Err(tried.join(" or "));
+        }
+    }
+    if schema["oneOf"].as_array().is_some_and(|several| several.iter().filter(|it| is(it)).count() != 1) {
+        return wrong();
+    }
+    for demand in schema["allOf"].as_array().into_iter().flatten() {
+        fits(root, demand, value)?;
+    }
+    if schema.get("not").is_some_and(is) {
+        return wrong();
+    }
+    if schema.get("if").is_some_and(is) {
+        fits(root, &schema["then"], value)?;
     }
     let sort = match value {
         Value::Null => "null",
@@ -111,13 +217,27 @@ fn fits(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     };
     let right_value = schema.get("const").is_none_or(|it| it == value)
         && schema["enum"].as_array().is_none_or(|it| it.contains(value));
-    if !right_sort || !right_value {
-        return Err(format!("{value} does not fit {schema}"));
+    let text = value.as_str().unwrap_or_default();
+    let right_text = schema["pattern"].as_str().filter(|_| value.is_string()).is_none_or(|it| looks_like(it, text))
+        && schema["maxLength"].as_u64().is_none_or(|most| text.len() as u64 <= most);
+    let right_number = value.as_i64().is_none_or(|it| {
+        schema["minimum"].as_i64().is_none_or(|least| least <= it)
+            && schema["maximum"].as_i64().is_none_or(|most| it <= most)
+    });
+    if !right_sort || !right_value || !right_text || !right_number {
+        return wrong();
     }
     for item in value.as_array().into_iter().flatten().filter(|_| schema.get("items").is_some()) {
         fits(root, &schema["items"], item)?;
     }
-    for (name, member) in value.as_object().into_iter().flatten() {
+    let Some(members) = value.as_object() else { return Ok(()) };
+    if schema["required"].as_array().into_iter().flatten().any(|it| !members.contains_key(it.as_str().unwrap())) {
+        return wrong();
+    }
+    for (name, member) in members {
+        if let Some(names) = schema.get("propertyNames") {
+            fits(root, names, &name.as_str().into())?;
+        }
         let known = schema["properties"].get(name).or_else(|| schema.get("additionalProperties"));
         match known {
             Some(Value::Bool(false)) => return Err(format!("unknown field {name}")),
@@ -126,4 +246,19 @@ fn fits(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The few patterns there are.
+fn looks_like(pattern: &str, text: &str) -> bool {
+    let all = |more: &str| text.chars().all(|it| it.is_ascii_alphanumeric() || more.contains(it));
+    match pattern {
+        "^[A-Za-z][A-Za-z0-9_-]*$" => text.starts_with(|it: char| it.is_ascii_alphabetic()) && all("_-"),
+        "^[A-Za-z0-9_]+$" => !text.is_empty() && all("_"),
+        "^[0-9]+(ms|s|m|h)$" => {
+            let unit = text.trim_start_matches(|it: char| it.is_ascii_digit());
+            unit.len() < text.len() && ["ms", "s", "m", "h"].contains(&unit)
+        }
+        "\\$\\{" => text.contains("${"),
+        other => panic!("an unknown pattern {other}"),
+    }
 }

@@ -153,3 +153,35 @@ fn whoever_an_import_may_be_bound_to_agrees_on_what_it_reads() {
     assert_eq!(recipe["sorts"]["imports"]["db"]["key"], "secret");
     assert_eq!(recipe["sorts"]["imports"]["db"].get("port"), None);
 }
+
+#[test]
+fn a_file_with_a_secret_in_it_is_for_its_owner_if_nobody_says_otherwise() {
+    let text = r#"holdfast: 1
+application: modes
+secrets: { password: { environment: PASSWORD } }
+types:
+  Database:
+    parameters: { password: { type: secret }, size: 1 }
+    exports: { sql: { values: { host: text, key: secret } } }
+    values: { key: "{{ parameters.password }}-key" }
+    files:
+      parameter: "{{ parameters.password }}"
+      value: "{% if key %}{{ values.key }}{% endif %}"
+      said: { template: "{{ parameters.password }}", mode: "0640" }
+      nothing: "password and key of {{ name }}: {{ parameters.size }}"
+  App:
+    imports: { db: sql }
+    files:
+      imported: "{% for db in imports.db %}{{ db.key }}{% endfor %}"
+      other: { template: "the key of {{ imports.db[0].host }}" }
+vms: { v: {} }
+components:
+  database: { type: Database, parameters: { password: { secret: password } } }
+  app: { type: App }
+"#;
+    let expansion = expand(text);
+    let files = expansion.definitions.values().flat_map(|it| &it.recipe.files);
+    let modes: Vec<String> = files.map(|it| format!("{} {}", it.path, it.mode)).collect();
+    let expected = ["imported 0600", "other 0644", "parameter 0600", "value 0600", "said 0640", "nothing 0644"];
+    assert_eq!(modes, expected);
+}

@@ -1,11 +1,12 @@
 //! Application files on this machine: reading them with all that they include, and asking for the secrets that they name.
 
 use crate::{failure::Failure, files};
-use application::{Application, Definition, Expansion, Inputs, SecretTexts};
+use application::{Application, Definition, Expansion, Inputs, Secret, SecretTexts};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
+    env::VarError,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -96,22 +97,39 @@ impl Draft {
         Path::new(&self.main).parent().map(Path::to_path_buf).unwrap_or_default()
     }
 
-    /// The texts of all secrets of components. Files are looked for beside the main file, and commands run there.
+    /// The texts of all secrets of components, or all that cannot be had. Files are looked for beside the main file, and
+    /// commands run there.
     pub(crate) fn secrets<'a>(&self, of: impl Iterator<Item = &'a Definition>) -> Result<SecretTexts, Failure> {
-        let mut texts = SecretTexts::new();
-        for secret in of.flat_map(|it| it.secrets.values()) {
-            if texts.contains_key(&secret.name) {
-                continue;
+        self.had(of, Secret::had)
+    }
+
+    /// Whether all secrets can be had, as far as nothing has to be run for that.
+    pub(crate) fn look_for_secrets<'a>(&self, of: impl Iterator<Item = &'a Definition>) -> Result<(), Failure> {
+        let looked = |secret: &Secret, folder: &Path| match secret.from.as_str() {
+            "command" => Ok(String::new()),
+            _ => secret.had(folder),
+        };
+        self.had(of, looked).map(drop)
+    }
+
+    fn had<'a>(
+        &self,
+        of: impl Iterator<Item = &'a Definition>,
+        had: impl Fn(&Secret, &Path) -> Result<String, String>,
+    ) -> Result<SecretTexts, Failure> {
+        let (mut texts, mut reasons) = (SecretTexts::new(), BTreeMap::new());
+        let secrets: BTreeMap<&String, &Secret> =
+            of.flat_map(|it| it.secrets.values()).map(|it| (&it.name, it)).collect();
+        for (name, secret) in secrets {
+            match had(secret, &self.folder()) {
+                Ok(text) => drop(texts.insert(name.clone(), text)),
+                Err(why) => drop(reasons.insert(name.clone(), why)),
             }
-            let text = match secret.from.as_str() {
-                "environment" => std::env::var(&secret.place).map_err(|error| error.to_string()),
-                "file" => fs::read_to_string(self.folder().join(&secret.place)).map_err(|error| error.to_string()),
-                _ => output(&secret.place, &self.folder()),
-            };
-            let missing = |why: String| Failure::Secret { name: secret.name.clone(), from: secret.from.clone(), why };
-            texts.insert(secret.name.clone(), text.map_err(missing)?.trim_end_matches(['\r', '\n']).into());
         }
-        Ok(texts)
+        match reasons.is_empty() {
+            true => Ok(texts),
+            false => Err(Failure::Application(self.read()?.without_secrets(&reasons))),
+        }
     }
 }
 
@@ -121,14 +139,46 @@ pub(crate) fn no_secrets(expansion: &Expansion) -> SecretTexts {
     all.map(|secret| (secret.name.clone(), "•••".into())).collect()
 }
 
+/// Secrets are had on the machine of whoever applies a file.
+trait Had {
+    /// Its text, without the end of its last line; or why there is none.
+    fn had(&self, folder: &Path) -> Result<String, String>;
+}
+
+impl Had for Secret {
+    fn had(&self, folder: &Path) -> Result<String, String> {
+        let place = &self.place;
+        let (what, text) = match self.from.as_str() {
+            "environment" => {
+                let text = std::env::var(place).map_err(|error| match error {
+                    VarError::NotPresent => "is not set".to_owned(),
+                    VarError::NotUnicode(_) => "is not UTF-8".into(),
+                });
+                (format!("the environment variable {place}"), text)
+            }
+            "file" => {
+                let path = folder.join(place);
+                let text = fs::read_to_string(&path).map_err(|error| format!("cannot be read: {error}"));
+                (format!("the file {}", path.display()), text)
+            }
+            _ => (format!("the command `{place}`"), output(place, folder)),
+        };
+        let text = text.map_err(|why| format!("{what} {why}"))?;
+        match text.trim_end_matches(['\r', '\n']) {
+            "" => Err(format!("{what} {}", if self.from == "command" { "prints nothing" } else { "is empty" })),
+            text => Ok(text.to_owned()),
+        }
+    }
+}
+
 /// What a command prints. It may be a secret, and is not repeated if the command fails.
 fn output(command: &str, folder: &Path) -> Result<String, String> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let run =
         Command::new("/bin/sh").args(["-c", command]).current_dir(folder).stdin(std::process::Stdio::null()).output();
-    let run = run.map_err(|error| error.to_string())?;
+    let run = run.map_err(|error| format!("cannot be run: {error}"))?;
     if !run.status.success() {
-        return Err(format!("the command ended with {}: {}", run.status, String::from_utf8_lossy(&run.stderr).trim()));
+        return Err(format!("ended with {}: {}", run.status, String::from_utf8_lossy(&run.stderr).trim()));
     }
-    String::from_utf8(run.stdout).map_err(|_| "the command printed something that is no text".into())
+    String::from_utf8(run.stdout).map_err(|_| "prints something that is no text".into())
 }

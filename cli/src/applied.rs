@@ -35,6 +35,8 @@ pub(crate) struct Around {
     pub(crate) others: Vec<Expansion>,
     /// How long operations of components took when they were last done.
     pub(crate) learned: Learned,
+    /// The clouds that the manager can ask for VMs; nothing where nobody was asked.
+    pub(crate) clouds: Vec<String>,
 }
 
 /// How long operations of components took.
@@ -59,7 +61,7 @@ pub(crate) fn all(operator: &Operator, status: &Status) -> Result<Vec<Applied>, 
 
 /// One application, and what there is around it.
 pub(crate) fn one(operator: &Operator, name: &str) -> Result<(Option<Applied>, Around), Failure> {
-    let status = operator.get("/v1/status")?;
+    let status: Status = operator.get("/v1/status")?;
     let (mut own, mut others) = (None, Vec::new());
     for applied in all(operator, &status)? {
         if applied.name() == name {
@@ -68,7 +70,7 @@ pub(crate) fn one(operator: &Operator, name: &str) -> Result<(Option<Applied>, A
             others.push(applied.found);
         }
     }
-    Ok((own, Around { others, learned: learned(&status) }))
+    Ok((own, Around { others, learned: learned(&status), clouds: status.clouds }))
 }
 
 fn learned(status: &Status) -> Learned {

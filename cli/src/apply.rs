@@ -164,16 +164,23 @@ pub(crate) fn rollback(arguments: &RollbackArguments) -> Result<Ending, Failure>
 
 pub(crate) fn remove(arguments: &RemoveArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.how.waiting.operator)?;
-    let mut leaving = vec![arguments.application.clone()];
+    let name = &arguments.application;
+    let mut leaving = vec![name.clone()];
     if arguments.with_users {
         let status = operator.get("/v1/status")?;
         let all: Vec<Expansion> = applied::all(&operator, &status)?.into_iter().map(|it| it.found).collect();
-        leaving = users_first(&arguments.application, &all);
+        leaving = users_first(name, &all);
     }
     let mut ending = Ending::Done;
     for name in leaving {
         let (before, around) = applied::one(&operator, &name)?;
         let before = before.ok_or_else(|| Failure::NoApplication(name.clone()))?;
+        if !arguments.with_users {
+            let users: Vec<String> = users_of(&name, &around.others).map(|it| it.application.to_string()).collect();
+            if !users.is_empty() {
+                return Err(Failure::InUse { application: name, users: users.join(" and ") });
+            }
+        }
         let after = Expansion::empty(before.record.expansion.application.clone());
         ending = arguments.how.make(&operator, Making::new(Some(before), after, None, &around))?;
         if ending != Ending::Done {
@@ -195,13 +202,18 @@ fn visit(name: &str, all: &[Expansion], seen: &mut BTreeSet<String>, sorted: &mu
     if !seen.insert(name.to_owned()) {
         return;
     }
-    for user in all {
-        let providers = user.components.values().flat_map(|it| it.bound.values().flatten());
-        if providers.filter_map(|it| it.application.as_ref()).any(|it| it.as_str() == name) {
-            visit(user.application.as_str(), all, seen, sorted);
-        }
+    for user in users_of(name, all) {
+        visit(user.application.as_str(), all, seen, sorted);
     }
     sorted.push(name.to_owned());
+}
+
+/// The applications that have something bound to this one, whatever they need of it.
+fn users_of<'a>(name: &'a str, all: &'a [Expansion]) -> impl Iterator<Item = &'a Expansion> {
+    all.iter().filter(move |user| {
+        let mut providers = user.components.values().flat_map(|it| it.bound.values().flatten());
+        providers.any(|it| it.application.as_ref().is_some_and(|it| it.as_str() == name))
+    })
 }
 
 /// Moves all components of a VM elsewhere, or lets them come back.

@@ -65,22 +65,20 @@ pub(crate) enum Failure {
     /// A file of components, or an application file, is not well written. Each problem is told with its place.
     #[error("{0}")]
     Application(application::Problems),
-    /// A secret could not be had. Nothing was changed.
-    #[error("secret {name} cannot be had from the {from}: {why}")]
-    Secret {
-        /// What it is called.
-        name: String,
-        /// `environment`, `file` or `command`.
-        from: String,
-        /// Why not.
-        why: String,
-    },
     /// What the manager keeps of an application was not written by this program.
     #[error("what the manager keeps of application {0} cannot be read (was it applied by another version?)")]
     Record(String, #[source] serde_json::Error),
     /// The manager has no such application.
     #[error("the manager has no application {0} (holdfast apply makes one)")]
     NoApplication(String),
+    /// Others use the application. Nothing was changed.
+    #[error("{users} {} application {application} (holdfast remove {application} --with-users removes {users}, too)", if .users.contains(' ') { "use" } else { "uses" })]
+    InUse {
+        /// What was to go.
+        application: String,
+        /// Who uses it.
+        users: String,
+    },
     /// Nobody has said how this component should be.
     #[error(
         "{0} belongs to no application as it was applied, so nobody has said how it should be (holdfast check {0} looks at its machine; holdfast component restart, replace or remove {0} changes it)"

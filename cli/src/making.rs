@@ -13,7 +13,7 @@ use crate::{
     progress_of_change, screen,
     tiers::Tiers,
 };
-use application::{Expansion, How, Key, Planned, Surroundings, rolling};
+use application::{Definition, Expansion, How, Key, Planned, Surroundings, rolling};
 use clap::Args;
 use cloud_manager::document::{ApplicationRecord, NewChange, NewComponent, NewNeed, NewVm, Prediction, WishDocument};
 use protocol::{Name, Strategy, Wish};
@@ -117,6 +117,13 @@ impl HowOptions {
         if !plan.foresight.refused.is_empty() {
             return Ok(Ending::Refuted);
         }
+        // Nobody is asked for secrets of components that stay as they are.
+        let comes = |how: &How| matches!(how, How::Added | How::Replaced(_));
+        let new = plan.difference.components.iter().filter(|(_, how)| comes(how));
+        let new: Vec<&Definition> = new.filter_map(|(key, _)| after.definition_of(key)).collect();
+        if let Some(draft) = &draft {
+            draft.look_for_secrets(new.iter().copied())?;
+        }
         if self.dry_run {
             // The manager knows what nobody wrote into a file. Of several steps it can judge the first.
             let first = steps.first().map(|step| documents(&step.planned(&around.others, &BTreeMap::new()), None));
@@ -131,11 +138,7 @@ impl HowOptions {
             screen::print("Nothing was changed.\n")?;
             return Ok(Ending::Refuted);
         }
-        // Nobody is asked for secrets of components that stay as they are.
-        let comes = |how: &How| matches!(how, How::Added | How::Replaced(_));
-        let new = plan.difference.components.iter().filter(|(_, how)| comes(how));
-        let new = new.filter_map(|(key, _)| after.definition_of(key));
-        let secrets = draft.as_ref().map(|draft| draft.secrets(new)).transpose()?.unwrap_or_default();
+        let secrets = draft.as_ref().map(|draft| draft.secrets(new.into_iter())).transpose()?.unwrap_or_default();
         let mut version = before.as_ref().map_or(Some(0), |it| it.version);
         // What is mended is what was applied, not something to go back from.
         let previous = before.and_then(|it| if same_files { it.record.previous } else { Some(it.record.draft) });

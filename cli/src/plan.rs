@@ -14,13 +14,19 @@ use crate::{
     table::table,
     verdict::Verdict,
 };
-use application::{Choice, Difference, Expansion, How, Key, Planned, SecretTexts, Surroundings, rolling};
+use application::{
+    Choice, Difference, Expansion, How, Key, Planned, Problem, Problems, SecretTexts, Surroundings, rolling,
+};
 use clap::Args;
 use model_check::explore::Settings;
 use planner::plan::TradeOff;
 use protocol::{Change, Name, Strategy, Wish};
 use serde::Serialize;
-use std::{collections::BTreeMap, iter, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter,
+    path::PathBuf,
+};
 
 /// Lines of each sort.
 const LINES_MAX: usize = 40;
@@ -108,8 +114,40 @@ impl From<&TradeOff> for Row {
     }
 }
 
+/// What is wrong with an application file, for programs.
+#[derive(Serialize)]
+struct Wrong<'a> {
+    problems: Vec<WrongPlace<'a>>,
+}
+
+/// One thing that is wrong.
+#[derive(Serialize)]
+struct WrongPlace<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    says: &'a str,
+}
+
+impl<'a> From<&'a Problems> for Wrong<'a> {
+    fn from(problems: &'a Problems) -> Self {
+        let place = |it: &'a Problem| WrongPlace { file: &it.file, line: it.line, column: it.column, says: &it.says };
+        Self { problems: problems.0.iter().map(place).collect() }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
-    let (_, application) = arguments.file.read()?;
+    match planned(arguments) {
+        Err(Failure::Application(problems)) if arguments.operator.json => {
+            screen::print_document(&Wrong::from(&problems))?;
+            Ok(Ending::Refuted)
+        }
+        ending => ending,
+    }
+}
+
+fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
+    let (draft, application) = arguments.file.read()?;
     let (before, around) = match (&arguments.from, arguments.live) {
         (Some(path), _) => {
             let values = ValueOptions::default();
@@ -150,6 +188,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         let verdict = verdict.as_ref().map(|it| format!("In every order of events: {it}")).unwrap_or_default();
         told + &verdict
     })?;
+    // Whoever plans need not be who applies.
+    if let Err(Failure::Application(problems)) = draft.look_for_secrets(after.definitions.values()) {
+        anstream::eprintln!("It could not be applied from here:\n{problems}");
+    }
     // A search that gave up has found nothing wrong.
     let broken = verdict.is_some_and(|it| it.findings.breach.is_some());
     Ok(if refused || broken { Ending::Refuted } else { Ending::Done })
@@ -199,7 +241,7 @@ impl Plan {
         }
         let changes = steps.iter().map(|step| step.planned(&around.others, &no_secrets(after)).change);
         let changes: Vec<Change> = changes.filter(|it| !it.wishes.is_empty()).collect();
-        let plan = Self {
+        let mut plan = Self {
             application: after.application.clone(),
             vms: after.vms.len(),
             components: after.components.len(),
@@ -218,6 +260,7 @@ impl Plan {
             },
             explored: None,
         };
+        plan.foresight.refused.extend(unknown_clouds(&plan.difference, after, &around.clouds));
         (plan, steps)
     }
 
@@ -285,6 +328,17 @@ impl Plan {
             ),
         }
     }
+}
+
+/// VMs that come from a cloud of which the manager has not heard.
+fn unknown_clouds(difference: &Difference, after: &Expansion, known: &[String]) -> BTreeSet<String> {
+    let comes = difference.vms.iter().filter(|(_, how)| matches!(how, How::Added | How::Replaced(_)));
+    let clouds = comes.filter_map(|(key, _)| Some((&key.group, after.vms.get(key)?.cloud.as_ref()?)));
+    let unknown = clouds.filter(|(_, cloud)| !known.is_empty() && !known.contains(cloud));
+    let says = |(group, cloud): (&Name, &String)| {
+        format!("vms {group}: there is no cloud {cloud:?} (known: {})", known.join(", "))
+    };
+    unknown.map(says).collect()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is Serde's")]

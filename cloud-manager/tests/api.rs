@@ -106,6 +106,9 @@ async fn a_failed_operation_asks_for_a_person_and_can_be_retried_or_skipped() {
     assert_eq!(database.waits_for, ["a person to retry or skip its failed start"]);
     assert_eq!(seen.attention.len(), 1, "{:?}", seen.attention);
     assert_eq!(seen.changes[0].stuck_on, ["database"]);
+    // Its log ends with what it says nothing of.
+    let log = client.text("/v1/components/database/logs").await.unwrap();
+    assert_eq!(log, "database wrote this\n=== start failed\nfailed\n");
     // Only what has failed can be tried again.
     let error = client.post::<Accepted>("/v1/components/app/retry", &json!(null)).await.unwrap_err();
     assert_eq!(refused(error).2, ["component \"app\" has no failed operation to retry or skip"]);
@@ -385,4 +388,37 @@ async fn a_change_with_many_parts_is_told_in_few_words() {
     assert_eq!((seen.changes[0].waiting, seen.changes[0].waits_for.len()), (301, 100));
     let app = seen.components.iter().find(|it| it.name == "app").unwrap();
     assert_eq!((app.waits_for.len(), app.waits_for[5].as_str()), (6, "295 more"));
+}
+
+#[tokio::test]
+async fn a_binding_shows_what_its_import_needs_now() {
+    let stand = Stand::new("need-now");
+    let client = stand.client();
+    let mut wishes = shop();
+    wishes["wishes"][3]["add-component"]["imports"]["db"]["value"] = json!(1);
+    let _: Accepted = client.post("/v1/changes", &wishes).await.unwrap();
+    let more = json!({ "wishes": [
+        { "add-component": { "name": "second", "vm": "data", "exports": { "sql": {} } } },
+        { "bind": "app.db → second.sql" },
+        { "set-need": { "component": "app", "import": "db", "number": 2 } },
+    ] });
+    let _: Accepted = client.post("/v1/changes", &more).await.unwrap();
+    let needs: Vec<String> = status(&client).await.bindings.into_iter().map(|it| it.need).collect();
+    assert_eq!(needs, ["value 2", "value 2"]);
+    let database: ComponentDetail = client.get("/v1/components/database").await.unwrap();
+    assert_eq!(database.lends[0].need, "value 2");
+}
+
+#[tokio::test]
+async fn a_cloud_that_nobody_knows_is_refused_before_anything_is_asked_of_it() {
+    let stand = Stand::new("clouds");
+    let client = stand.client();
+    let mut wishes = shop();
+    wishes["wishes"][0]["add-vm"]["cloud"] = json!("loacl");
+    for path in ["/v1/changes?dry-run=true", "/v1/changes"] {
+        let (code, _, problems) = refused(client.post::<Value>(path, &wishes).await.unwrap_err());
+        assert_eq!((code, problems), (400, vec!["there is no cloud \"loacl\" (known: local)".to_owned()]));
+    }
+    let seen = status(&client).await;
+    assert_eq!((seen.vms.len(), seen.clouds), (0, vec!["local".to_owned()]));
 }

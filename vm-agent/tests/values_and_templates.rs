@@ -119,6 +119,40 @@ async fn a_value_of_another_sort_fails_the_operation_that_chose_it() {
 }
 
 #[tokio::test]
+async fn a_secret_is_concealed_in_every_failure_however_it_is_written() {
+    let mut stage = Stage::new().await;
+    let with = |secret: &str, more: Value| {
+        let mut recipe = json!({ "version": 1, "secrets": { "word": secret } });
+        recipe.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        recipe
+    };
+    let quoted = "a\"SEC\\x";
+    let checked = |probe: Value| with(quoted, json!({ "operations": { "check": { "probe": probe } } }));
+    let port = json!({ "sorts": { "values": { "port": "port" } }, "values": { "port": { "template": "{{ parameters.word }}" } } });
+    let key = "-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF\n-----END KEY-----";
+    let long = "Secret".repeat(50);
+    let installs = |secret: &str, run: &str| with(secret, json!({ "operations": { "install": { "run": run } } }));
+    let told = [
+        (checked(json!({ "tcp": { "port": "{{ parameters.word }}" } })), start(), "check: \"•••\" is no port"),
+        (checked(json!({ "http": { "url": "{{ parameters.word }}" } })), start(), "check: \"•••\" is not http"),
+        (with(quoted, port), Work::Prepare, "value \"port\" is a port from 1 to 65535, not \"•••\""),
+        (installs(key, "echo read kqhkiG9w0BAQEF; exit 1"), Work::Prepare, "install: exit code 1\nread •••"),
+        // Only the end of it is told, and that begins in the middle of the secret.
+        (
+            installs(&long, "printf '{{ parameters.word }}%01900d' 0; exit 1"),
+            Work::Prepare,
+            "install: exit code 1\n•••000",
+        ),
+    ];
+    for (serial, (recipe, work, expected)) in told.into_iter().enumerate() {
+        let detail = stage.fail(&task(u64::try_from(serial).unwrap(), &recipe, work)).await;
+        assert!(detail.starts_with(expected) && !detail.contains("SEC"), "{detail}, not {expected}");
+    }
+    let logs = stage.host().logs(protocol::ComponentId(1), 2000).await.unwrap();
+    assert!(logs.starts_with("•••0") && !logs.contains("Secret"), "{logs}");
+}
+
+#[tokio::test]
 async fn a_client_calculates_with_what_it_imports_and_does_not_start_with_something_else() {
     let mut stage = Stage::new().await;
     let recipe = json!({

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::desk::Applied;
 use crate::document::{Accepted, ApplicationRecord, JoinToken, NewChange, NewJoinToken, NewToken, OperatorToken};
+use crate::office::LOCAL;
 use axum::{
     extract::State,
     http::StatusCode,
@@ -19,7 +20,10 @@ use protocol::{
 use runtime::VmName;
 use serde::Deserialize;
 use serde_json::Value;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// How long an invitation is good if nothing is said, and at most.
 const GOOD_FOR_S: u64 = 3_600;
@@ -71,6 +75,11 @@ pub(super) async fn make(
     }
     let application = change.application.as_ref().map(applied).transpose()?;
     let (change, clouds) = change.read().map_err(|problems| Problem::malformed("the change is malformed", problems))?;
+    let unknown: BTreeSet<&String> = clouds.values().filter(|cloud| *cloud != LOCAL).collect();
+    if !unknown.is_empty() {
+        let problems = unknown.iter().map(|cloud| format!("there is no cloud {cloud:?} (known: {LOCAL})")).collect();
+        return Err(Problem::malformed("nobody can make the VMs, and nothing has changed", problems));
+    }
     match application {
         _ if query.dry_run => {}
         None => return api.ask(Request::Make(change), clouds).await,

@@ -8,6 +8,7 @@ use super::{
     reading::{Asked, Named, Part},
     view,
 };
+use crate::desk::DeskError;
 use crate::document::{ApplicationRecord, EventDocument, NewComponent, Well};
 use axum::{extract::State, http::StatusCode, response::Response};
 use protocol::letter::Question;
@@ -150,7 +151,30 @@ pub(super) async fn logs(
 ) -> Result<Response, Problem> {
     let bytes_max = query.bytes.unwrap_or(LOG_BYTES).min(LOG_BYTES_MAX);
     let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX);
-    Ok(plain(api.desk.question(name, Question::Output { bytes_max }).await?))
+    let component = name.clone();
+    let failure = api.look(move |machine, chronicle| {
+        let entry = machine.book().component(&component)?;
+        view::failure(entry, chronicle)
+    });
+    let failure = failure.await?;
+    match (api.desk.question(name, Question::Output { bytes_max }).await, failure) {
+        (Ok(written), Some(failure)) => Ok(plain(with_failure(written, &failure))),
+        // What fails before anything is run, such as a template, has written nothing.
+        (Err(DeskError::Unknown(_)), Some(failure)) => Ok(plain(with_failure(String::new(), &failure))),
+        (written, _) => Ok(plain(written?)),
+    }
+}
+
+/// What was written, and below it what it does not say of why an operation failed.
+fn with_failure(mut written: String, (operation, detail): &(String, String)) -> String {
+    let unsaid: Vec<&str> = detail.lines().filter(|line| !written.contains(line)).collect();
+    if !unsaid.is_empty() {
+        if !written.is_empty() && !written.ends_with('\n') {
+            written.push('\n');
+        }
+        written += &format!("=== {operation} failed\n{}\n", unsaid.join("\n"));
+    }
+    written
 }
 
 pub(super) async fn drift(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {

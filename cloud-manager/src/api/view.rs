@@ -9,6 +9,7 @@ use crate::document::{
     digest::with_needs,
     event::{state_name, vm_state_name},
 };
+use crate::office::LOCAL;
 use protocol::{
     CloudManager, ComponentState,
     manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, ImportEntry, VmEntry},
@@ -35,7 +36,9 @@ pub(super) fn status(machine: &CloudManager, chronicle: &Chronicle) -> Status {
         changes: changes.len(),
     };
     let attention = attention(&vms, &components);
-    Status { summary, attention, vms, components, bindings, changes, newest_event: chronicle.newest(), at_ms: 0 }
+    let clouds = vec![LOCAL.to_owned()];
+    let newest_event = chronicle.newest();
+    Status { summary, attention, clouds, vms, components, bindings, changes, newest_event, at_ms: 0 }
 }
 
 /// What a person should look at, the worst first.
@@ -97,12 +100,21 @@ pub(super) fn components(book: &Book, chronicle: &Chronicle) -> Vec<Component> {
     book.components().map(|entry| component(book, entry, chronicle)).collect()
 }
 
-fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Component {
-    let failed_operation = match state(entry) {
+/// Which operation of a component has failed, if one has, and what is known of why.
+pub(super) fn failure(entry: &ComponentEntry, chronicle: &Chronicle) -> Option<(String, String)> {
+    Some((failed_operation(entry)?, entry.id.and_then(|id| chronicle.failure(id))?))
+}
+
+fn failed_operation(entry: &ComponentEntry) -> Option<String> {
+    match state(entry) {
         Some(ComponentState::Failed(operation)) => Some(operation.to_string()),
         _ => None,
-    };
-    let failure = failed_operation.as_ref().and_then(|_| entry.id.and_then(|id| chronicle.failure(id)));
+    }
+}
+
+fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Component {
+    let failed_operation = failed_operation(entry);
+    let failure = failure(entry, chronicle).map(|(_, detail)| detail);
     let lengths = chronicle.lengths(entry.name.as_str());
     let needs = entry.imports().values().map(ImportEntry::wanted);
     let definition = entry.id.and_then(|id| chronicle.digest(id)).map(|it| with_needs(it, needs));
@@ -145,18 +157,26 @@ pub(super) fn component_detail(book: &Book, entry: &ComponentEntry, chronicle: &
         component: component(book, entry, chronicle),
         imports: entry.imports().iter().map(import).collect(),
         exports: entry.kind.exports.keys().map(protocol::Name::to_string).collect(),
-        borrows: book.borrowed(entry).map(|it| binding(book, it)).collect(),
-        lends: book.lent(entry).map(|it| binding(book, it)).collect(),
+        borrows: book.borrowed(entry).map(|it| binding(book, Some(entry), it)).collect(),
+        lends: book.lent(entry).map(|it| binding(book, client_of(book, it), it)).collect(),
     }
 }
 
 /// Every binding.
 pub(super) fn bindings(book: &Book) -> Vec<Binding> {
-    book.components().flat_map(|client| book.borrowed(client)).map(|it| binding(book, it)).collect()
+    let own = |client| book.borrowed(client).map(move |it| binding(book, Some(client), it));
+    book.components().flat_map(own).collect()
 }
 
-fn binding(book: &Book, entry: &BindingEntry) -> Binding {
+/// The component that borrows, unless it is on its way out: another may have taken its name.
+fn client_of<'a>(book: &'a Book, entry: &BindingEntry) -> Option<&'a ComponentEntry> {
+    book.component(&book.wire(entry).client).filter(|_| !entry.is_leaving())
+}
+
+fn binding(book: &Book, client: Option<&ComponentEntry>, entry: &BindingEntry) -> Binding {
     let wire = book.wire(entry);
+    // The binding itself knows only what its import needed when it was made.
+    let need = client.and_then(|it| it.imports().get(&wire.import)).map_or(entry.need(), |it| it.need);
     Binding {
         binding: wire.to_string(),
         id: entry.id.map(|id| id.0),
@@ -164,7 +184,7 @@ fn binding(book: &Book, entry: &BindingEntry) -> Binding {
         import: wire.import.into(),
         provider: wire.provider.into(),
         export: wire.export.into(),
-        need: entry.need().to_string(),
+        need: need.to_string(),
         held: entry.is_held(),
         leaving: entry.is_leaving(),
     }

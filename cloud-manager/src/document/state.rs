@@ -14,6 +14,9 @@ pub struct Status {
     pub summary: Summary,
     /// What a person should look at, the worst first.
     pub attention: Vec<String>,
+    /// The clouds that can make VMs.
+    #[serde(default)]
+    pub clouds: Vec<String>,
     /// Every VM.
     pub vms: Vec<Vm>,
     /// Every component.

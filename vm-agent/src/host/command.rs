@@ -84,7 +84,9 @@ impl Component {
         let ended = finish(waiting.release().await, &group, time_limit).await;
         group.end_for_certain(Signal::Term, GRACE).await;
         let _ = fs::remove_file(mark_file);
-        ended.map_err(|failure| failure.with_output(&output::tail(&self.place.check_output(), 0, TAIL_BYTES_MAX / 4)))
+        ended.map_err(|failure| {
+            failure.with_output(&output::tail(&self.place, &self.place.check_output(), 0, TAIL_BYTES_MAX / 4))
+        })
     }
 
     /// Makes the process of a step, which waits to be let go, and says where its output begins.
@@ -138,7 +140,7 @@ impl Component {
     }
 
     pub(super) fn with_output(&self, failure: Failure, begins: u64) -> Failure {
-        failure.with_output(&output::tail(&self.place.output(), begins, TAIL_BYTES_MAX))
+        failure.with_output(&output::tail(&self.place, &self.place.output(), begins, TAIL_BYTES_MAX))
     }
 }
 

@@ -8,6 +8,7 @@ use super::{
     check::Question,
     component::Component,
     record::{Record, Run},
+    secrets::Secrets,
 };
 use protocol::{ComponentId, Values};
 use std::{fs, io, os::unix::fs::PermissionsExt};
@@ -24,7 +25,11 @@ impl Host {
             Err(failure) => return Ok(vec![failure.to_string()]),
         };
         match run {
-            Some(run) => Ok(component.drift(&run, &announced.unwrap_or_default()).await),
+            Some(run) => {
+                let found = component.drift(&run, &announced.unwrap_or_default()).await;
+                let secrets = Secrets::of(&component.place);
+                Ok(found.into_iter().map(|it| secrets.conceal(it)).collect())
+            }
             None => Ok(Vec::new()),
         }
     }
@@ -69,6 +74,7 @@ impl Component {
                 Err(failure) => Err(failure),
             };
             if let Err(failure) = asked {
+                // A secret may have several lines.
                 let failure = self.concealed(failure).0;
                 found.push(format!("its check fails: {}", failure.lines().next().unwrap_or_default()));
             }

@@ -6,6 +6,7 @@
 use super::{
     failure::{Attempt, Failure},
     place::Place,
+    secrets::Secrets,
 };
 use std::{
     fs::{self, File, OpenOptions},
@@ -44,25 +45,27 @@ pub(super) fn open_for_check(place: &Place) -> Result<File, Failure> {
     opened.attempt(format!("write {}", path.display()))
 }
 
-/// The end of a file from a place on, at most so many bytes, from the beginning of a line where possible.
-pub(super) fn tail(path: &Path, begins: u64, bytes_max: usize) -> String {
-    let bytes = last_bytes(path, begins, bytes_max).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
+/// The end of a component's file from a place on, at most so many bytes, without what nobody is to see.
+pub(super) fn tail(place: &Place, path: &Path, begins: u64, bytes_max: usize) -> String {
+    let (bytes, is_cut) = last_bytes(path, begins, bytes_max).unwrap_or_default();
+    shown(&Secrets::of(place), &bytes, is_cut, bytes_max)
 }
 
 /// The last lines, for a sentence about an end.
-pub(super) fn last_lines(path: &Path, lines_max: usize) -> String {
-    let text = tail(path, 0, TAIL_BYTES_MAX / 2);
+pub(super) fn last_lines(place: &Place, lines_max: usize) -> String {
+    let text = tail(place, &place.output(), 0, TAIL_BYTES_MAX / 2);
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with(HEADER)).collect();
     lines[lines.len().saturating_sub(lines_max)..].join("\n")
 }
 
-/// The end of all that is kept.
+/// The end of all that is kept, without what nobody is to see.
 pub(super) fn history(place: &Place, bytes_max: usize) -> io::Result<String> {
-    let newer = last_bytes(&place.output(), 0, bytes_max)?;
-    let mut bytes = last_bytes(&older(&place.output()), 0, bytes_max - newer.len()).unwrap_or_default();
+    let (newer, is_cut) = last_bytes(&place.output(), 0, bytes_max)?;
+    let (mut bytes, _) = last_bytes(&older(&place.output()), 0, bytes_max - newer.len()).unwrap_or_default();
+    // The older file begins wherever it was cut.
+    let is_cut = is_cut || !bytes.is_empty();
     bytes.extend(newer);
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(shown(&Secrets::of(place), &bytes, is_cut, bytes_max))
 }
 
 /// Empties the file if it is longer than allowed, and keeps its end as the older one.
@@ -83,7 +86,30 @@ fn older(path: &Path) -> PathBuf {
     path.with_extension("log.1")
 }
 
-fn last_bytes(path: &Path, begins: u64, bytes_max: usize) -> io::Result<Vec<u8>> {
+/// Secrets go first: half of one would not be known as such.
+fn shown(secrets: &Secrets, bytes: &[u8], mut is_cut: bool, bytes_max: usize) -> String {
+    let is_inside_a_letter = |byte: &&u8| is_cut && **byte & 0b1100_0000 == 0b1000_0000;
+    let whole = bytes.iter().take_while(is_inside_a_letter).count();
+    let text = String::from_utf8_lossy(&bytes[whole..]);
+    let mut text = if is_cut { secrets.conceal_after_cut(&text) } else { secrets.conceal(text.into_owned()) };
+    // What stands for a secret may be longer than the secret.
+    if text.len() > bytes_max {
+        let mut from = text.len() - bytes_max;
+        while !text.is_char_boundary(from) {
+            from += 1;
+        }
+        text.drain(..from);
+        is_cut = true;
+    }
+    // From the beginning of a line where possible.
+    if let Some(line_end) = text.find('\n').filter(|at| is_cut && at + 1 < text.len()) {
+        text.drain(..=line_end);
+    }
+    text
+}
+
+/// At most so many bytes from the end of a file, and whether there were more.
+fn last_bytes(path: &Path, begins: u64, bytes_max: usize) -> io::Result<(Vec<u8>, bool)> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     // Where the file was emptied meanwhile, all of it is newer than the place.
@@ -93,11 +119,5 @@ fn last_bytes(path: &Path, begins: u64, bytes_max: usize) -> io::Result<Vec<u8>>
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();
     file.take(wanted).read_to_end(&mut bytes)?;
-    if from > begins
-        && let Some(line_end) = bytes.iter().position(|byte| *byte == b'\n')
-        && line_end + 1 < bytes.len()
-    {
-        bytes.drain(..=line_end);
-    }
-    Ok(bytes)
+    Ok((bytes, from > begins))
 }

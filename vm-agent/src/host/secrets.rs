@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 
 /// What stands in their place.
 const CONCEALED: &str = "•••";
+/// Shorter lines of a secret than this are found in every text.
+const LINE_LETTERS_MIN: usize = 8;
 
 impl View<'_> {
     /// The texts that nobody is to see.
@@ -42,34 +44,100 @@ impl Component {
 
     /// A failure, without what nobody is to see.
     pub(super) fn concealed(&self, failure: Failure) -> Failure {
-        Failure(conceal(&self.place, failure.0))
+        Failure(Secrets::of(&self.place).conceal(failure.0))
     }
 }
 
-/// A text, without what nobody is to see.
-pub(super) fn conceal(place: &Place, text: String) -> String {
-    without(&known(place), text)
+/// The texts that nobody is shown, in every way in which they may be written, the longest first: one may be part of another.
+#[derive(Debug, Default)]
+pub(super) struct Secrets(Vec<String>);
+
+impl Secrets {
+    /// Those of a component.
+    pub(super) fn of(place: &Place) -> Self {
+        known(place).iter().collect()
+    }
+
+    /// A text, without what nobody is to see.
+    pub(super) fn conceal(&self, text: String) -> String {
+        let found: Vec<&String> = self.0.iter().filter(|secret| text.contains(secret.as_str())).collect();
+        found.into_iter().fold(text, |text, secret| text.replace(secret.as_str(), CONCEALED))
+    }
+
+    /// The same for a text whose beginning was cut off: what is left of a secret there is one, too.
+    pub(super) fn conceal_after_cut(&self, text: &str) -> String {
+        let left = self.0.iter().filter_map(|secret| {
+            let mut ends = secret.char_indices().skip(1).map(|(at, _)| &secret[at..]);
+            ends.find(|end| text.starts_with(end)).map(str::len)
+        });
+        match left.max() {
+            Some(left) => CONCEALED.to_owned() + &self.conceal(text[left..].to_owned()),
+            None => self.conceal(text.to_owned()),
+        }
+    }
+}
+
+impl<'a> FromIterator<&'a String> for Secrets {
+    fn from_iter<I: IntoIterator<Item = &'a String>>(secrets: I) -> Self {
+        let mut spelt: BTreeSet<String> = BTreeSet::new();
+        for secret in secrets {
+            // Of a key in several lines, programs may show one.
+            let lines = secret.lines().map(str::trim).filter(|line| line.chars().count() >= LINE_LETTERS_MIN);
+            spelt.extend(std::iter::once(secret.as_str()).chain(lines).flat_map(spellings));
+        }
+        let mut spelt: Vec<String> = spelt.into_iter().filter(|text| !text.is_empty()).collect();
+        spelt.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        Self(spelt)
+    }
+}
+
+/// A text as it is, as our own sentences quote it, as JSON has it, and as a word for a shell.
+fn spellings(text: &str) -> [String; 4] {
+    let without_quotes = |quoted: String| quoted[1..quoted.len() - 1].to_owned();
+    let json = serde_json::Value::from(text).to_string();
+    [text.to_owned(), without_quotes(format!("{text:?}")), without_quotes(json), text.replace('\'', r"'\''")]
 }
 
 fn known(place: &Place) -> BTreeSet<String> {
     record::secrets(place)
 }
 
-fn without(secrets: &BTreeSet<String>, text: String) -> String {
-    // One may be part of another: the longest first.
-    let mut secrets: Vec<&String> = secrets.iter().filter(|secret| text.contains(secret.as_str())).collect();
-    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    secrets.into_iter().fold(text, |text, secret| text.replace(secret.as_str(), CONCEALED))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn secrets(texts: &[&str]) -> Secrets {
+        texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>().iter().collect()
+    }
+
     #[test]
     fn the_longest_secret_is_concealed_first() {
-        let secrets = ["pass".to_owned(), "password1".into()].into();
-        assert_eq!(without(&secrets, "a password1 and a pass".into()), "a ••• and a •••");
-        assert_eq!(without(&secrets, "nothing".into()), "nothing");
+        let secrets = secrets(&["pass", "password1"]);
+        assert_eq!(secrets.conceal("a password1 and a pass".into()), "a ••• and a •••");
+        assert_eq!(secrets.conceal("nothing".into()), "nothing");
+    }
+
+    #[test]
+    fn a_secret_is_concealed_however_it_is_written() {
+        let secret = "a\"b\\c'd\u{7}";
+        let secrets = secrets(&[secret]);
+        let json = serde_json::Value::from(secret).to_string();
+        for written in [secret.to_owned(), format!("{secret:?}"), json, "'a\"b\\c'\\''d\u{7}'".into()] {
+            assert_eq!(secrets.conceal(written.clone()).trim_matches(['"', '\'']), "•••", "{written}");
+        }
+    }
+
+    #[test]
+    fn one_line_of_a_key_is_concealed_too() {
+        let secrets = secrets(&["-----BEGIN KEY-----\nMIIEvQIBADANBg\n  kqhkiG9w0BAQEF\nend\n-----END KEY-----"]);
+        assert_eq!(secrets.conceal("read MIIEvQIBADANBg, kqhkiG9w0BAQEF, the end".into()), "read •••, •••, the end");
+    }
+
+    #[test]
+    fn what_a_cut_leaves_of_a_secret_is_concealed() {
+        let secrets = secrets(&["hunter2", "öl\nim\nfeuer"]);
+        assert_eq!(secrets.conceal_after_cut("ter2 and hunter2"), "••• and •••");
+        assert_eq!(secrets.conceal_after_cut("l\nim\nfeuer\n"), "•••\n");
+        assert_eq!(secrets.conceal_after_cut("ter and"), "ter and");
     }
 }

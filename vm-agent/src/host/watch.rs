@@ -68,7 +68,7 @@ impl Component {
         };
         self.sweep_check().await;
         // Read before the stop command adds to it.
-        let last_lines = output::last_lines(&self.place.output(), LINES_MAX);
+        let last_lines = output::last_lines(&self.place, LINES_MAX);
         let mut failure = failure.with_output(&last_lines);
         if let Some(complaint) = self.end_for_certain(run, announced).await {
             failure = failure.with_output(&complaint.during(Step::Stop).0);
