@@ -84,8 +84,8 @@ impl ImportState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Holdings {
     all: ShortMap<BindingId, Holding>,
-    /// Those recalled and not given back, so that a step need not look at all.
-    recalled: ShortSet<BindingId>,
+    /// Those recalled and not given back, by the import they serve, so that a step need not look at all.
+    recalled: ShortMap<Name, ShortSet<BindingId>>,
     /// Those that may have to be reported when the step ends.
     unreported: ShortSet<BindingId>,
     /// Empty while the component is not yet known.
@@ -154,18 +154,16 @@ impl Holdings {
         news
     }
 
-    /// The recalled holdings.
-    pub(super) fn recalled(&self) -> Vec<BindingId> {
-        self.recalled.iter().copied().collect()
+    /// The recalled holdings, in order.
+    pub(super) fn recalled(&self) -> ShortSet<BindingId> {
+        self.recalled.values().flat_map(ShortSet::iter).copied().collect()
     }
 
     /// Client rule 3: the recalled holdings whose import has enough without them.
     pub(super) fn dispensable(&self) -> ShortSet<BindingId> {
-        let spare = |binding: &&BindingId| {
-            let import = &self.all[*binding].import;
-            self.imports.get(import).is_none_or(ImportState::is_enough)
-        };
-        self.recalled.iter().filter(spare).copied().collect()
+        let spare = |import: &Name| self.imports.get(import).is_none_or(ImportState::is_enough);
+        let spared = self.recalled.iter().filter(|(import, _)| spare(import));
+        spared.flat_map(|(_, bindings)| bindings.iter()).copied().collect()
     }
 
     /// What the component may use: all that is held and not recalled.
@@ -224,9 +222,16 @@ impl Holdings {
 
     fn count(&mut self, binding: BindingId, import: &Name, before: HoldingState, after: Option<HoldingState>) {
         match after {
-            Some(HoldingState::Recalled { .. }) => self.recalled.insert(binding),
-            Some(HoldingState::Bound | HoldingState::Held) | None => self.recalled.remove(&binding),
-        };
+            Some(HoldingState::Recalled { .. }) => _ = self.recalled.or_default(import).insert(binding),
+            Some(HoldingState::Bound | HoldingState::Held) | None => {
+                if let Some(recalled) = self.recalled.get_mut(import) {
+                    recalled.remove(&binding);
+                    if recalled.is_empty() {
+                        self.recalled.remove(import);
+                    }
+                }
+            }
+        }
         let Some(import) = self.imports.get_mut(import) else { return };
         self.unreported.insert(binding);
         import.held -= u32::from(before == HoldingState::Held);

@@ -44,17 +44,19 @@ impl Turn<'_> {
     /// Running and ready: it lends; or it must stop, and recalls, and stops when every loan is home.
     fn while_started(&mut self, id: ComponentId) {
         let component = self.component(id);
-        let dispensable = component.holdings.dispensable();
         if !component.kind.rebinds {
             // Even while draining: whoever recalls a loan that is not needed must not wait for this one's own clients.
-            for binding in dispensable {
+            for binding in component.holdings.dispensable() {
                 self.give_back(id, binding);
             }
-        } else if component.errand == Errand::None && component.wants_rebind(&dispensable) {
-            component.changed = false;
-            component.let_go = dispensable;
-            let bindings = component.holdings.usable();
-            self.ask(id, Work::Rebind { bindings });
+        } else if component.errand == Errand::None {
+            let dispensable = component.holdings.dispensable();
+            if component.wants_rebind(&dispensable) {
+                component.changed = false;
+                component.let_go = dispensable;
+                let bindings = component.holdings.usable();
+                self.ask(id, Work::Rebind { bindings });
+            }
         }
         let component = self.component(id);
         if !component.must_stop() {
