@@ -292,11 +292,7 @@ impl<'a> Draft<'a> {
         if client == provider {
             return self.refusals.push(Refusal::BoundToItself { wire: wire.clone() });
         }
-        let bound = |entry: &Entry| {
-            let binding = &self.book.bindings[entry];
-            binding.provider == provider && !binding.leaving
-        };
-        if self.book.components[&client].imports[&wire.import].bindings.iter().any(bound) {
+        if self.book.components[&client].imports[&wire.import].bound.contains_key(&provider) {
             return self.refusals.push(Refusal::DuplicateBinding { wire: wire.clone() });
         }
         let entry = self.book.next_entry();
@@ -312,11 +308,8 @@ impl<'a> Draft<'a> {
             counted: false,
             held: false,
         };
-        self.book.bindings.insert(entry, fresh);
-        let borrower = self.book.components.get_mut(&client).expect("it was just found");
-        borrower.imports.get_mut(&wire.import).expect("it was just found").bindings.insert(entry);
+        self.book.add_binding(entry, fresh);
         let lender = self.book.components.get_mut(&provider).expect("it was just found");
-        lender.lends.insert(entry);
         let (clients, capacity) = (lender.count_client(&wire.export, true), lender.kind.exports[&wire.export].capacity);
         if let Some(capacity) = capacity.filter(|capacity| clients > *capacity) {
             let (provider, export) = (wire.provider.clone(), wire.export.clone());
@@ -401,8 +394,7 @@ impl<'a> Draft<'a> {
                 continue;
             }
             for (import, it) in &component.imports {
-                let staying = it.bindings.iter().filter(|binding| !self.book.bindings[*binding].leaving).count();
-                let bound = u32::try_from(staying).unwrap_or(u32::MAX);
+                let bound = u32::try_from(it.bound.len()).unwrap_or(u32::MAX);
                 let needed = it.accepted;
                 if bound < needed {
                     let (component, import) = (component.name.clone(), import.clone());

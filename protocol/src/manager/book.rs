@@ -83,12 +83,12 @@ pub struct ImportEntry {
     pub(super) accepted: u32,
     /// The number its agent was last told.
     pub(super) ordered: u32,
-    /// How many of its bindings are expected to be usable.
-    pub(super) ready: u32,
-    /// How many of its bindings that stay are held and should not be, or the other way round.
-    pub(super) astray: u32,
+    /// How many of its bindings are how, so that a step need not look at all.
+    pub(super) tally: Tally,
     /// All its bindings.
     pub(super) bindings: ShortSet<Entry>,
+    /// Those of them that are not on their way out, by the component that lends.
+    pub(super) bound: ShortMap<Entry, Entry>,
 }
 
 impl ImportEntry {
@@ -100,12 +100,62 @@ impl ImportEntry {
     /// An import that is bound to nothing yet.
     pub(super) fn new(need: Need) -> Self {
         let number = need.number();
-        Self { need, accepted: number, ordered: number, ready: 0, astray: 0, bindings: ShortSet::default() }
+        Self {
+            need,
+            accepted: number,
+            ordered: number,
+            tally: Tally::default(),
+            bindings: ShortSet::default(),
+            bound: ShortMap::default(),
+        }
     }
 
     /// Whether its agent has still to be told of another number.
     pub(super) fn is_to_be_ordered(&self) -> bool {
         self.ordered != self.need.number()
+    }
+
+    /// Whether its agent can be told now of the number it needs. A lower one at once. A higher one when that many are
+    /// held that stay; or, where fewer will stay, that many that are to be held for now; or, where there cannot be that
+    /// many, at once, because the component has to stop.
+    fn is_due(&self) -> bool {
+        let (number, tally) = (self.need.number(), &self.tally);
+        if number <= self.ordered || tally.ready < number {
+            return true;
+        }
+        if tally.staying >= number { tally.staying_held >= number } else { tally.ready_held >= number }
+    }
+}
+
+/// How many bindings of an import are how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) struct Tally {
+    /// Expected to be usable.
+    pub(super) ready: u32,
+    /// Those of them that are held.
+    ready_held: u32,
+    /// Expected to be usable, and not on their way out.
+    staying: u32,
+    /// Those of them that are held.
+    staying_held: u32,
+    /// Held and should not be, or the other way round; those on their way out aside.
+    pub(super) astray: u32,
+}
+
+impl Tally {
+    /// Counts a binding in or out, as it is.
+    fn count(&mut self, binding: &BindingEntry, joins: bool) {
+        let BindingEntry { leaving, counted, held, .. } = *binding;
+        let of = |number: &mut u32, applies: bool| {
+            if applies {
+                *number = if joins { *number + 1 } else { *number - 1 };
+            }
+        };
+        of(&mut self.ready, counted);
+        of(&mut self.ready_held, counted && held);
+        of(&mut self.staying, counted && !leaving);
+        of(&mut self.staying_held, counted && held && !leaving);
+        of(&mut self.astray, binding.is_astray());
     }
 }
 
@@ -152,7 +202,7 @@ impl ComponentEntry {
 
     /// Whether it holds exactly what it is expected to hold.
     pub(super) fn holds_as_expected(&self) -> bool {
-        self.imports.values().all(|import| import.astray == 0)
+        self.imports.values().all(|import| import.tally.astray == 0)
     }
 
     /// Whether its agent was told of everything it needs.
@@ -335,49 +385,52 @@ impl Book {
     pub(super) fn find_binding(&self, wire: &Wire) -> Option<Entry> {
         let client = &self.components[self.component_names.get(&wire.client)?];
         let provider = self.component_names.get(&wire.provider)?;
-        let fits = |entry: &&Entry| {
-            let binding = &self.bindings[*entry];
-            binding.provider == *provider && binding.export == wire.export && !binding.leaving
-        };
-        client.imports.get(&wire.import)?.bindings.iter().find(fits).copied()
+        let found = *client.imports.get(&wire.import)?.bound.get(provider)?;
+        (self.bindings[&found].export == wire.export).then_some(found)
     }
 
-    /// The needs of a component that its agent can be told now. A lower one at once. A higher one when the component
-    /// holds that many that stay; or, where fewer will stay, that many that it is to hold for now; or, where it cannot
-    /// have that many, at once, because it has to stop.
+    /// The needs of a component that its agent can be told now.
     pub(super) fn orderable_needs(&self, entry: Entry) -> Vec<(Name, u32)> {
         let Some(component) = self.components.get(&entry) else { return Vec::new() };
-        let open = component.imports.iter().filter(|(_, import)| import.is_to_be_ordered());
-        let is_due = |import: &ImportEntry| {
-            let number = import.need.number();
-            let bindings = || import.bindings.iter().map(|binding| &self.bindings[binding]);
-            let to_be_held = || bindings().filter(|binding| binding.counted);
-            let staying = || to_be_held().filter(|binding| !binding.leaving);
-            let met = |held: usize| u32::try_from(held).unwrap_or(u32::MAX) >= number;
-            if number <= import.ordered || !met(to_be_held().count()) {
-                return true;
-            }
-            if met(staying().count()) {
-                met(staying().filter(|binding| binding.held).count())
-            } else {
-                met(to_be_held().filter(|binding| binding.held).count())
-            }
-        };
-        let due = open.filter(|(_, import)| is_due(import));
+        let due = component.imports.iter().filter(|(_, import)| import.is_to_be_ordered() && import.is_due());
         due.map(|(name, import)| (name.clone(), import.need.number())).collect()
     }
 
-    /// Marks a binding as leaving, or as staying after all: its client need not hold it, or must.
+    /// Puts a binding in, under its client's import and its provider.
+    pub(super) fn add_binding(&mut self, entry: Entry, binding: BindingEntry) {
+        let client = self.components.get_mut(&binding.client).expect("a binding has a client");
+        let import = client.imports.get_mut(&binding.import).expect("a binding has an import");
+        import.bindings.insert(entry);
+        import.bound.insert(binding.provider, entry);
+        import.tally.count(&binding, true);
+        let provider = self.components.get_mut(&binding.provider).expect("a binding has a provider");
+        provider.lends.insert(entry);
+        self.bindings.insert(entry, binding);
+    }
+
+    /// Changes a binding, and how it counts for its client's import.
+    pub(super) fn change_binding(&mut self, entry: Entry, change: impl FnOnce(&mut BindingEntry)) {
+        let binding = self.bindings.get_mut(&entry).expect("only known bindings are changed");
+        let client = self.components.get_mut(&binding.client).expect("a binding has a client");
+        let import = client.imports.get_mut(&binding.import).expect("a binding has an import");
+        import.tally.count(binding, false);
+        change(binding);
+        import.tally.count(binding, true);
+    }
+
+    /// Notes that a binding is, or is after all not, on its way out.
     pub(super) fn mark_leaving(&mut self, entry: Entry, leaving: bool) {
-        let binding = self.bindings.get_mut(&entry).expect("only known bindings are marked");
-        let before = binding.is_astray();
-        binding.leaving = leaving;
-        let after = binding.is_astray();
+        self.change_binding(entry, |binding| binding.leaving = leaving);
+        let binding = &self.bindings[&entry];
+        let client = self.components.get_mut(&binding.client).expect("a binding has a client");
+        let import = client.imports.get_mut(&binding.import).expect("a binding has an import");
+        if leaving {
+            import.bound.remove(&binding.provider);
+        } else {
+            import.bound.insert(binding.provider, entry);
+        }
         let provider = self.components.get_mut(&binding.provider).expect("a binding has a provider");
         provider.count_client(&binding.export, !leaving);
-        let client = self.components.get_mut(&binding.client).expect("a binding has a client");
-        let import = client.imports.get_mut(&binding.import).expect("a binding is of an import");
-        import.astray = import.astray + u32::from(after) - u32::from(before);
     }
 
     /// Strikes a binding out.
@@ -390,8 +443,10 @@ impl Book {
             && let Some(import) = client.imports.get_mut(&binding.import)
         {
             import.bindings.remove(&entry);
-            import.ready -= u32::from(binding.counted);
-            import.astray -= u32::from(binding.is_astray());
+            if !binding.leaving {
+                import.bound.remove(&binding.provider);
+            }
+            import.tally.count(&binding, false);
         }
         if let Some(provider) = self.components.get_mut(&binding.provider) {
             provider.lends.remove(&entry);

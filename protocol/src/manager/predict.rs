@@ -16,7 +16,7 @@ impl Book {
             let Some(component) = self.components.get(&entry) else { continue };
             seen.insert(entry);
             let enough = component.imports.values().all(|import| match import.need {
-                Need::Strong(number) | Need::Value(number) => import.ready >= number,
+                Need::Strong(number) | Need::Value(number) => import.tally.ready >= number,
                 Need::Weak(_) => true,
             });
             let expected = component.is_present() && enough;
@@ -34,33 +34,23 @@ impl Book {
 
     /// Looks again at whether a client counts on a binding; returns the client if that has changed.
     pub(super) fn recount(&mut self, entry: Entry) -> Option<Entry> {
-        let binding = self.bindings.get_mut(&entry)?;
+        let binding = self.bindings.get(&entry)?;
         let provider = &self.components[&binding.provider];
         let usable = if binding.need.is_value() { provider.is_present() } else { provider.expected };
         let counted = usable && binding.id.is_some() && !binding.left;
         if counted == binding.counted {
             return None;
         }
-        let before = binding.is_astray();
-        binding.counted = counted;
-        let after = binding.is_astray();
-        let client = self.components.get_mut(&binding.client)?;
-        let import = client.imports.get_mut(&binding.import)?;
-        import.ready = if counted { import.ready + 1 } else { import.ready - 1 };
-        import.astray = import.astray + u32::from(after) - u32::from(before);
-        Some(binding.client)
+        let client = binding.client;
+        self.change_binding(entry, |binding| binding.counted = counted);
+        Some(client)
     }
 
     /// Takes note of whether a client holds a binding; returns the client if that is new.
     pub(super) fn note_held(&mut self, entry: Entry, held: bool) -> Option<Entry> {
-        let binding = self.bindings.get_mut(&entry).filter(|binding| binding.held != held)?;
-        let before = binding.is_astray();
-        binding.held = held;
-        let after = binding.is_astray();
-        let client = self.components.get_mut(&binding.client)?;
-        let import = client.imports.get_mut(&binding.import)?;
-        import.astray = import.astray + u32::from(after) - u32::from(before);
-        Some(binding.client)
+        let client = self.bindings.get(&entry).filter(|binding| binding.held != held)?.client;
+        self.change_binding(entry, |binding| binding.held = held);
+        Some(client)
     }
 
     /// The components that may have to stop when these do: the backward closure over strong imports.
