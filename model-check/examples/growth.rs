@@ -1,9 +1,10 @@
 //! How the cost of a step grows with what there is: `cargo run --release -p model-check --example growth -- [MAX]`.
 //!
 //! One VM with more and more components, and one component with more and more clients, are deployed and then restarted in
-//! part. If a step costs what it touches, the time for each component stays about the same. Prints two tables. Given
-//! `--plot FILE`, draws them. `growth once vm|clients SIZE` makes one run and prints nothing but its steps, for those who
-//! count instructions.
+//! part; one component gets more and more providers and loses them all; more and more changes are open side by side. If a
+//! step costs what it touches, the time for each component stays about the same. Prints four tables. Given `--plot FILE`,
+//! draws them. `growth once vm|clients|providers|changes SIZE` makes one run and prints nothing but its steps, for those
+//! who count instructions.
 
 mod curves;
 
@@ -11,10 +12,13 @@ use curves::Curve;
 use model_check::{
     Line,
     inspector::Pace,
-    shapes::{many_clients, many_on_one_vm},
-    simulate::{Settings, simulate},
+    shapes::{many_changes, many_clients, many_on_one_vm, many_providers},
+    simulate::{Settings, Timing, always, simulate},
 };
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// Makes a script of a size.
 type Shape = fn(usize) -> Vec<Line>;
@@ -24,14 +28,21 @@ fn main() {
     if let [once, shape, size] = arguments.as_slice()
         && once == "once"
     {
-        let shape = if shape == "vm" { many_on_one_vm } else { many_clients };
+        let shape = match shape.as_str() {
+            "vm" => many_on_one_vm,
+            "clients" => many_clients,
+            "providers" => many_providers,
+            _ => many_changes,
+        };
         let (report, _) = simulate(&shape(size.parse().unwrap_or(10)).into(), &settings());
         return println!("{} steps", report.steps);
     }
     let most = arguments.first().and_then(|argument| argument.parse().ok()).unwrap_or(10_000);
-    let shapes: [(&str, Shape); 2] = [
+    let shapes: [(&str, Shape); 4] = [
         ("one VM with more and more components", many_on_one_vm),
         ("one component with more and more clients", many_clients),
+        ("one component with more and more providers", many_providers),
+        ("more and more changes side by side", many_changes),
     ];
     let curves: Vec<Curve> = shapes.into_iter().map(|(title, shape)| (title, measure(title, shape, most))).collect();
     if let Some(place) = arguments.iter().position(|argument| argument == "--plot") {
@@ -45,7 +56,9 @@ fn main() {
 }
 
 fn settings() -> Settings {
-    Settings { pace: Pace::Named { whole_every: u64::MAX }, ..Settings::seeded(1) }
+    // Nobody hesitates, so that changes which do not wait for each other are all open at once.
+    let timing = Timing { request: always(Duration::ZERO), ..Timing::default() };
+    Settings { pace: Pace::Named { whole_every: u64::MAX }, timing, ..Settings::seeded(1) }
 }
 
 fn measure(title: &str, shape: fn(usize) -> Vec<Line>, most: usize) -> Vec<(usize, f64)> {

@@ -15,8 +15,8 @@ pub(crate) fn plot(title: &str, curves: &[Curve]) -> String {
     let x = |size: usize| left + width * ((size as f64).log10() - least) / span;
     let y = |each: f64| top + height * (1.0 - each / most);
     let mut svg = String::from(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 620 370\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"620\" height=\"370\" fill=\"white\"/>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 620 390\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"620\" height=\"390\" fill=\"white\"/>\n",
     );
     let mut draw = |line: String| writeln!(svg, "{line}").expect("writing to a string does not fail");
     draw(format!("<text x=\"{left}\" y=\"18\">{title}</text>"));
@@ -27,7 +27,7 @@ pub(crate) fn plot(title: &str, curves: &[Curve]) -> String {
         draw(format!("<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{each:.0}</text>", left - 6.0, at + 4.0));
     }
     for (index, (legend, curve)) in curves.iter().enumerate() {
-        let colour = ["#0a6", "#06c"][index % 2];
+        let colour = ["#0a6", "#06c", "#c60", "#a0a"][index % 4];
         let points: Vec<String> = curve.iter().map(|(size, each)| format!("{:.1},{:.1}", x(*size), y(*each))).collect();
         draw(format!(
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",

@@ -2,7 +2,8 @@
 
 use super::{change, kind, name, wire};
 use crate::surroundings::Line;
-use protocol::{Need, Strategy, Wish};
+use protocol::{Name, Need, Strategy, Wish};
+use std::sync::Arc;
 
 /// One VM with that many components in chains of ten; then the first of every tenth chain is restarted.
 pub fn many_on_one_vm(components: usize) -> Vec<Line> {
@@ -35,4 +36,51 @@ pub fn many_clients(clients: usize) -> Vec<Line> {
     }
     let restart = Wish::RestartComponent { component: provider };
     vec![change(wishes, Strategy::Together), change(vec![restart], Strategy::Together)]
+}
+
+/// One component with one of that many providers, ten on each VM, and with a client of its own; then it is bound to all of
+/// them and needs them all; then all are removed, and it is asked for all of its loans while its client has still to stop.
+pub fn many_providers(providers: usize) -> Vec<Line> {
+    let (alone, client) = (kind(&[]), kind(&[("in", Need::Strong(1))]));
+    let (middle, end, import) = (name("middle"), name("end"), name("in"));
+    let provider = |index: usize| name(&format!("p{index}"));
+    let vm = |index: usize| name(&format!("v{}", index / 10));
+    let add = |component: &Name, vm: Name, kind: &_| Wish::AddComponent {
+        component: component.clone(),
+        vm,
+        kind: Arc::clone(kind),
+    };
+    let mut wishes = vec![Wish::AddVm { vm: name("v") }];
+    wishes.extend((0..providers).step_by(10).map(|index| Wish::AddVm { vm: vm(index) }));
+    wishes.extend((0..providers).map(|index| add(&provider(index), vm(index), &alone)));
+    wishes.extend([add(&middle, name("v"), &client), add(&end, name("v"), &client)]);
+    wishes.push(Wish::AddBinding(wire(&middle, &import, &provider(0))));
+    wishes.push(Wish::AddBinding(wire(&end, &import, &middle)));
+    let others = (1..providers).map(|index| Wish::AddBinding(wire(&middle, &import, &provider(index))));
+    let number = u32::try_from(providers).expect("there are fewer than that");
+    let all = Wish::SetNeed { component: middle.clone(), import: import.clone(), number };
+    let removed = (0..providers).map(provider).chain([middle.clone(), end]);
+    let removals = removed.map(|component| Wish::RemoveComponent { component });
+    vec![
+        change(wishes, Strategy::Together),
+        change(others.chain([all]).collect(), Strategy::Together),
+        change(removals.collect(), Strategy::Together),
+    ]
+}
+
+/// That many components, ten on each VM, each added by a change of its own while the others are under way; then each is
+/// restarted in the same way.
+pub fn many_changes(changes: usize) -> Vec<Line> {
+    let alone = kind(&[]);
+    let component = |index: usize| name(&format!("c{index}"));
+    let vm = |index: usize| name(&format!("v{}", index / 10));
+    let vms = (0..changes).step_by(10).map(|index| Wish::AddVm { vm: vm(index) });
+    let add = |index: usize| Wish::AddComponent { component: component(index), vm: vm(index), kind: alone.clone() };
+    let restart = |index: usize| Wish::RestartComponent { component: component(index) };
+    // The first of each kind waits for rest, so that nothing is restarted that is not there; the others wait for nothing.
+    let side_by_side = |wish: Wish, first: bool| Line { patient: first, ..change(vec![wish], Strategy::Together) };
+    let mut script = vec![change(vms.collect(), Strategy::Together)];
+    script.extend((0..changes).map(|index| side_by_side(add(index), index == 0)));
+    script.extend((0..changes).map(|index| side_by_side(restart(index), index == 0)));
+    script
 }

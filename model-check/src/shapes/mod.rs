@@ -4,7 +4,7 @@ mod growing;
 mod layered;
 mod random;
 
-pub use growing::{many_clients, many_on_one_vm};
+pub use growing::{many_changes, many_clients, many_on_one_vm, many_providers};
 pub use layered::Layered;
 pub use random::{RandomShape, random_script};
 
