@@ -44,6 +44,10 @@ pub struct Application {
     pub(crate) secrets: BTreeMap<String, Span>,
     /// VMs on which no component may be.
     pub(crate) drained: BTreeSet<crate::Key>,
+    /// Components that are described and could not be read.
+    pub(crate) unread: BTreeSet<Name>,
+    /// Whether a file could not be read: whatever seems to be nowhere may be in it.
+    pub(crate) is_incomplete: bool,
     /// Findings of the first reading: they are told together with those of the expansion.
     pub(crate) findings: Findings,
 }
@@ -79,6 +83,13 @@ pub(crate) struct ComponentGroup {
     pub(crate) secrets: BTreeMap<String, Secret>,
     pub(crate) wiring: BTreeMap<Name, Wiring>,
     pub(crate) span: Span,
+}
+
+impl ComponentGroup {
+    /// Whether an import is not to be bound.
+    pub(crate) fn is_bound_to_nobody(&self, import: &Name) -> bool {
+        self.wiring.get(import).is_some_and(|it| it.way == Some(Way::Nobody))
+    }
 }
 
 /// What one component of a group can take.
@@ -166,24 +177,31 @@ impl Application {
         let name = match &document.application {
             Some(node) => reading.application(node),
             None => {
-                reading.wrong(Span::beginning(0), "the application has no name (`application: …`)");
+                reading.absent(Span::beginning(0), "the application has no name (`application: …`)");
                 None
             }
         };
         let mut templates = |span: Span, name: &str| {
             let folder = sources.name(span.file).rsplit_once('/').map_or("", |(folder, _)| folder);
-            open(&beside(folder, name))
+            let name = beside(folder, name);
+            let text = open(&name)?;
+            let file = sources.add(&name, &text);
+            Ok((text.clone(), Span { file, start: 0, end: text.len() }))
         };
         let mut types = component_type::read_all(document.section("types"), &mut reading, &mut templates);
         let secrets = secrets::read(document.section("secrets"), &sources, &mut reading);
         let vms = read_vms(document.section("vms"), &mut reading);
-        let mut components = BTreeMap::new();
+        let (mut components, mut unread) = (BTreeMap::new(), BTreeSet::new());
         for (key, node) in document.section("components") {
             let name = reading.name(&key.text, key.span);
             if WAYS.iter().any(|(word, _)| *word == key.text) {
                 reading.wrong(key.span, format!("`{}` is a way to wire, and no name of a component", key.text));
             }
-            components.extend(name.zip(read_component(key, node, &types, &secrets, &vms, &mut reading)));
+            let read = read_component(key, node, &types, &secrets, &vms, &mut reading);
+            match (name, read) {
+                (Some(name), Some(read)) => drop(components.insert(name, read)),
+                (name, _) => unread.extend(name),
+            }
         }
         override_counts(inputs, &mut sources, &mut components, &mut reading);
         let mut texts = |nodes: &[Node], what: &str| -> Vec<(String, Span)> {
@@ -199,8 +217,8 @@ impl Application {
         }
         match name {
             Some(name) => {
-                let findings = reading.findings;
                 let secrets = document.section("secrets").iter().map(|(key, _)| (key.text.clone(), key.span)).collect();
+                let Reading { findings, is_incomplete } = reading;
                 Ok(Self {
                     name,
                     sources,
@@ -211,6 +229,8 @@ impl Application {
                     preferences,
                     secrets,
                     drained: inputs.drained.clone(),
+                    unread,
+                    is_incomplete,
                     findings,
                 })
             }

@@ -42,7 +42,7 @@ pub(crate) fn read_component(
             }
             None => {
                 let right = hint(target.group.as_str(), vms.keys().map(Name::as_str));
-                reading.wrong(node.span, format!("there is no group of VMs `{}`{right}", target.group));
+                reading.absent(node.span, format!("there is no group of VMs `{}`{right}", target.group));
             }
             Some(group) if target.index.is_some_and(|index| index >= group.count) => {
                 let says = format!("`{}` has {} VMs, counted from 0", target.group, group.count);
@@ -52,7 +52,7 @@ pub(crate) fn read_component(
         }
     }
     if vms.is_empty() && fields.get("on").is_none() {
-        reading.wrong(key.span, format!("`{}` runs nowhere: there are no VMs (`vms: {{ … }}`)", key.text));
+        reading.absent(key.span, format!("`{}` runs nowhere: there are no VMs (`vms: {{ … }}`)", key.text));
     }
     let Some(type_node) = fields.get("type") else {
         reading.wrong(key.span, format!("`{}` has no type (`type: …`)", key.text));
@@ -61,7 +61,7 @@ pub(crate) fn read_component(
     let type_name = reading.text(type_node, "a type")?.to_owned();
     let Some((_, component_type)) = types.get(&type_name) else {
         let right = hint(&type_name, types.keys().map(String::as_str));
-        reading.wrong(type_node.span, format!("there is no type `{}`{right}", type_name.escape_debug()));
+        reading.absent(type_node.span, format!("there is no type `{}`{right}", type_name.escape_debug()));
         return None;
     };
     let (parameters, secrets) = read_parameters(key, fields.get("parameters"), component_type, secrets, reading);
@@ -82,7 +82,11 @@ fn read_load(node: &Node, reading: &mut Reading) -> Option<Load> {
     let (each, factor) = match &node.content {
         Content::Map { .. } => {
             let fields = reading.fields(node, "a load", LOAD_FIELDS);
-            (fields.get("each")?.clone(), fields.get("factor").cloned())
+            let Some(each) = fields.get("each") else {
+                reading.wrong(node.span, "a load says what `each` can take");
+                return None;
+            };
+            (each.clone(), fields.get("factor").cloned())
         }
         _ => (node.clone(), None),
     };
@@ -117,7 +121,7 @@ fn read_parameters(
                     Some(secret) => drop(secrets.insert(key.text.clone(), secret.clone())),
                     None => {
                         let right = hint(text, known.keys().map(String::as_str));
-                        reading.wrong(node.span, format!("there is no secret `{}`{right}", text.escape_debug()));
+                        reading.absent(node.span, format!("there is no secret `{}`{right}", text.escape_debug()));
                     }
                 },
                 _ => reading.wrong(
@@ -129,15 +133,9 @@ fn read_parameters(
         }
         let value = Reading::value(node);
         if !parameter.sort.fits(&value) {
-            let wanted = parameter.sort.wanted();
-            reading.wrong(node.span, format!("`{}` is {wanted}, not {}", key.text, node.in_words()));
+            reading.not_of_sort(&key.text, parameter.sort, node);
         }
-        // A text may be written without quotes, and is a text then, too.
-        let text = match &node.content {
-            Content::Scalar { text, .. } if parameter.sort == Sort::Text => Some(text.clone().into()),
-            _ => None,
-        };
-        parameters.insert(key.text.clone(), text.unwrap_or(value));
+        parameters.insert(key.text.clone(), Reading::value_of(parameter.sort, node));
     }
     for (name, parameter) in &component_type.parameters {
         if parameters.contains_key(name) || secrets.contains_key(name) || node.is_some_and(|it| it.get(name).is_some())
@@ -213,7 +211,7 @@ pub(crate) fn override_counts(
                 let file = sources.add("scale", &format!("{name}={count}"));
                 let right = hint(name, components.keys().map(Name::as_str));
                 let says = format!("there is no component `{}`{right}", name.escape_debug());
-                reading.wrong(Span { file, start: 0, end: name.len() }, says);
+                reading.absent(Span { file, start: 0, end: name.len() }, says);
             }
         }
     }

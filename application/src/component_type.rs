@@ -3,14 +3,15 @@
 use crate::{
     nearest::hint,
     node::{Content, Key, Node},
-    operations::{self, TemplateText},
+    operations::{self, Open, TemplateText},
     reading::Reading,
     source::Span,
+    template_reads::Reads,
     value_sorts,
 };
 use protocol::{Export, Name, Operation, Patience};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use vm_agent::{
     recipe::Recipe,
     sort::{SORTS, Sort},
@@ -55,11 +56,11 @@ pub(crate) struct ComponentType {
     pub(crate) takes_ms: BTreeMap<Operation, u64>,
     /// Without parameters, and without the sorts of what it imports: those are a component's.
     pub(crate) recipe: Recipe,
-    /// What its templates read: the import, and the value that comes with it.
-    pub(crate) reads: BTreeSet<(Name, Name)>,
+    /// What its templates read.
+    pub(crate) reads: Reads,
     pub(crate) templates: Vec<TemplateText>,
-    /// A port that the readiness check names as a plain number.
-    pub(crate) port: Option<u64>,
+    /// Whether all of its exports could be read.
+    pub(crate) knows_exports: bool,
     /// Whether all of it could be read.
     pub(crate) sound: bool,
 }
@@ -81,6 +82,14 @@ pub(crate) struct TypeImport {
     pub(crate) span: Span,
 }
 
+impl TypeImport {
+    /// How many providers there are at least once it is complete.
+    pub(crate) fn least(&self) -> usize {
+        let number = self.number.unwrap_or(u32::from(self.sort != NeedSort::Weak));
+        usize::try_from(number).unwrap_or(usize::MAX)
+    }
+}
+
 /// The sorts of needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NeedSort {
@@ -93,7 +102,7 @@ pub(crate) enum NeedSort {
 pub(crate) fn read_all(
     section: &[(Key, Node)],
     reading: &mut Reading,
-    open: &mut dyn FnMut(Span, &str) -> Result<String, String>,
+    open: &mut Open<'_>,
 ) -> BTreeMap<String, (Span, ComponentType)> {
     let mut types = BTreeMap::new();
     for (key, node) in section {
@@ -108,7 +117,7 @@ pub(crate) fn read_all(
     for (_, component_type) in types.values() {
         for (name, span) in component_type.conflicts.iter().filter(|(name, _)| !names.contains(name)) {
             let right = hint(name, names.iter().map(String::as_str));
-            reading.wrong(*span, format!("there is no type `{}`{right}", name.escape_debug()));
+            reading.absent(*span, format!("there is no type `{}`{right}", name.escape_debug()));
         }
     }
     types
@@ -122,7 +131,7 @@ fn extended(section: &[(Key, Node)], key: &Key, node: &Node, reading: &mut Readi
         let Content::Scalar { text, .. } = &over.content else { break };
         let Some((_, under)) = section.iter().find(|(it, _)| it.text == *text) else {
             let right = hint(text, section.iter().map(|(it, _)| it.text.as_str()));
-            reading.wrong(over.span, format!("there is no type `{}` to extend{right}", text.escape_debug()));
+            reading.absent(over.span, format!("there is no type `{}` to extend{right}", text.escape_debug()));
             break;
         };
         if names.contains(&text.as_str()) || names.len() >= EXTENDS_MAX {
@@ -137,12 +146,10 @@ fn extended(section: &[(Key, Node)], key: &Key, node: &Node, reading: &mut Readi
     whole
 }
 
-fn read(
-    node: &Node,
-    reading: &mut Reading,
-    open: &mut dyn FnMut(Span, &str) -> Result<String, String>,
-) -> ComponentType {
+fn read(node: &Node, reading: &mut Reading, open: &mut Open<'_>) -> ComponentType {
+    let before = reading.findings.count();
     let fields = reading.fields(node, "a type", TYPE_FIELDS);
+    let knows_fields = reading.findings.count() == before;
     if let Some(node) = fields.get("extends") {
         reading.text(node, "the type that is extended");
     }
@@ -161,11 +168,13 @@ fn read(
         imports.extend(name.zip(import(key, node, reading)));
     }
     let mut exports = BTreeMap::new();
-    let mut sorts: BTreeMap<Name, Sort> = BTreeMap::new();
+    let mut values: BTreeMap<Name, (Sort, Span)> = BTreeMap::new();
+    let before = reading.findings.count();
     for (key, node) in entries(reading, fields.get("exports"), "`exports`") {
         let name = reading.name(&key.text, key.span);
-        exports.extend(name.zip(export(node, &mut sorts, reading)));
+        exports.extend(name.zip(export(node, &mut values, reading)));
     }
+    let knows_exports = knows_fields && reading.findings.count() == before;
     let mut resources = BTreeMap::new();
     for (key, node) in entries(reading, fields.get("resources"), "`resources`") {
         let number = reading.number(node, "an amount");
@@ -174,8 +183,8 @@ fn read(
     let conflicts = fields.get("conflicts").map(|node| reading.items(node, "`conflicts`")).unwrap_or_default();
     let conflicts =
         conflicts.iter().filter_map(|node| Some((reading.text(node, "a type")?.to_owned(), node.span))).collect();
-    let (mut recipe, templates, port) = operations::read(&fields, &exports, reading, open);
-    recipe.sorts.values = sorts.into_iter().collect();
+    let (mut recipe, templates) = operations::read(&fields, &values, reading, open);
+    recipe.sorts.values = values.into_iter().map(|(name, (sort, _))| (name, sort)).collect();
     value_sorts::check_literals(&recipe, &templates, reading);
     let mut takes_ms = BTreeMap::new();
     for (key, node) in entries(reading, fields.get("takes"), "`takes`") {
@@ -197,9 +206,9 @@ fn read(
         patience,
         takes_ms,
         recipe,
-        reads: BTreeSet::new(),
+        reads: Reads::default(),
         templates,
-        port,
+        knows_exports,
         sound,
     }
 }
@@ -229,13 +238,17 @@ fn parameter(name: &str, node: &Node, reading: &mut Reading) -> Option<Parameter
     };
     let default = fields.get("default");
     if let Some(node) = default.filter(|node| !sort.fits(&Reading::value(node))) {
-        let says = match sort {
-            Sort::Secret => format!("`{name}` is a secret, and secrets have no default (they are never in a file)"),
-            _ => format!("`{name}` is {}, not {}", sort.wanted(), node.in_words()),
-        };
-        reading.wrong(node.span, says);
+        match sort {
+            Sort::Secret => {
+                let says = format!("`{name}` is a secret, and secrets have no default (they are never in a file)");
+                reading.wrong(node.span, says);
+            }
+            _ => reading.not_of_sort(name, sort, node),
+        }
     }
-    Some(Parameter { sort, default: default.map(Reading::value) })
+    // Where no sort is said, it is a text; but a number without quotes stays one that templates can calculate with.
+    let said = fields.get("type").map_or(Sort::Any, |_| sort);
+    Some(Parameter { sort, default: default.map(|node| Reading::value_of(said, node)) })
 }
 
 fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
@@ -252,8 +265,12 @@ fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
     let export = reading.named(export, "the export that is imported");
     let sorts = [("strong", NeedSort::Strong), ("weak", NeedSort::Weak), ("value", NeedSort::Value)];
     let given: Vec<_> = sorts.iter().filter_map(|(name, sort)| Some((fields.entry(name)?, *sort))).collect();
-    if let [_, ((second, _), _), ..] = given.as_slice() {
-        reading.wrong(second.span, "an import is one of strong, weak and value, not several");
+    if given.len() > 1 {
+        reading.not_one_of(
+            &fields,
+            &sorts.map(|(word, _)| word),
+            "an import is one of strong, weak and value, not several",
+        );
     }
     let Some(((_, node), sort)) = given.first() else {
         return Some(TypeImport { export: export?, sort: NeedSort::Strong, number: Some(1), span: key.span });
@@ -267,13 +284,13 @@ fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
 }
 
 /// An export; what its values are is added to what is known of the type's values.
-fn export(node: &Node, sorts: &mut BTreeMap<Name, Sort>, reading: &mut Reading) -> Option<Export> {
+fn export(node: &Node, known: &mut BTreeMap<Name, (Sort, Span)>, reading: &mut Reading) -> Option<Export> {
     let mut export = Export::default();
     // The names of the values alone will do.
     let values = if let Content::Map { .. } = node.content {
         // The word is known only so that whoever uses it is told more than that it is not.
-        let known: Vec<&str> = EXPORT_FIELDS.iter().copied().chain(node.get("secret").map(|_| "secret")).collect();
-        let fields = reading.fields(node, "an export", &known);
+        let words: Vec<&str> = EXPORT_FIELDS.iter().copied().chain(node.get("secret").map(|_| "secret")).collect();
+        let fields = reading.fields(node, "an export", &words);
         if let Some((key, _)) = fields.entry("secret") {
             reading
                 .wrong(key.span, "a value that nobody is shown is of the type `secret` (`values: { NAME: secret }`)");
@@ -298,7 +315,7 @@ fn export(node: &Node, sorts: &mut BTreeMap<Name, Sort>, reading: &mut Reading) 
         }
     }
     for (name, sort, span) in named {
-        let before = *sorts.entry(name.clone()).or_insert(sort);
+        let (before, _) = *known.entry(name.clone()).or_insert((sort, span));
         if before != sort {
             let says =
                 format!("`{name}` is of the type `{sort}` here and `{before}` in another export (a value has one)");

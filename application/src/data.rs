@@ -24,7 +24,7 @@ impl Data {
         let file = sources.add(name, text);
         let mut findings = Findings::default();
         let (root, _) = yaml::parse(file, text, &mut findings);
-        Self { sources, root, reading: Reading { findings } }
+        Self { sources, root, reading: Reading { findings, ..Reading::default() } }
     }
 
     /// What stands at a path of names and places in lists; nothing if there is nothing.

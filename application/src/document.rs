@@ -68,6 +68,7 @@ impl Document {
             if sources.has(&name) {
                 continue;
             }
+            let before = reading.findings.count();
             let text = match open(&name) {
                 Ok(_) if !sources.name(FILES_MAX).is_empty() => {
                     Err(format!("more than {FILES_MAX} files are included"))
@@ -80,7 +81,11 @@ impl Document {
                 String::new()
             });
             let file = sources.add(&name, &text);
-            let Some(root) = yaml::parse(file, &text, &mut reading.findings).0 else { continue };
+            let Some(root) = yaml::parse(file, &text, &mut reading.findings).0 else {
+                // What is wrong with it was told; only of an empty file nothing is.
+                reading.is_incomplete |= reading.findings.count() > before;
+                continue;
+            };
             let included = document.take(&root, asked.is_none(), reading);
             let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
             waiting.extend(included.into_iter().map(|(name, span)| (beside(folder, &name), Some(span))));
@@ -154,10 +159,8 @@ impl Document {
                     Some(place) => known[place].1.overlay(node),
                     None => {
                         let right = hint(&key.text, known.iter().map(|(it, _)| it.text.as_str()));
-                        reading.wrong(
-                            key.span,
-                            format!("there is no `{}` under `{section}` to override{right}", key.text),
-                        );
+                        let says = format!("there is no `{}` under `{section}` to override{right}", key.text);
+                        reading.absent(key.span, says);
                     }
                 }
             }
@@ -185,7 +188,11 @@ impl Document {
         let mut given: BTreeMap<String, Node> = BTreeMap::new();
         for (name, text) in &inputs.values_files {
             let file = sources.add(name, text);
-            let Some(root) = yaml::parse(file, text, &mut reading.findings).0 else { continue };
+            let before = reading.findings.count();
+            let Some(root) = yaml::parse(file, text, &mut reading.findings).0 else {
+                reading.is_incomplete |= reading.findings.count() > before;
+                continue;
+            };
             for (key, node) in reading.entries(&root, "a values file") {
                 self.expect_variable(&key.text, key.span, reading);
                 given.insert(key.text.clone(), node.clone());
@@ -221,11 +228,11 @@ impl Document {
             if let (Some(sort), Some(value)) = (sort, &value)
                 && !sort.fits(&Reading::value(value))
             {
-                reading.wrong(value.span, format!("`{}` is {}, not {}", key.text, sort.wanted(), value.in_words()));
+                reading.not_of_sort(&key.text, sort, value);
             }
             if value.is_none() {
                 let says = format!("`{0}` has no value (give it a default, or say --set {0}=…)", key.text);
-                reading.wrong(key.span, says);
+                reading.absent(key.span, says);
             }
             values.insert(key.text.clone(), value);
         }
@@ -236,7 +243,7 @@ impl Document {
         let known = self.section("variables");
         if !known.iter().any(|(key, _)| key.text == name) {
             let right = hint(name, known.iter().map(|(key, _)| key.text.as_str()));
-            reading.wrong(span, format!("there is no variable `{}`{right}", name.escape_debug()));
+            reading.absent(span, format!("there is no variable `{}`{right}", name.escape_debug()));
         }
     }
 }
@@ -284,7 +291,7 @@ fn filled(text: &str, span: Span, values: &BTreeMap<String, Option<Node>>, readi
             Some(None) => {}
             None => {
                 let right = hint(name, values.keys().map(String::as_str));
-                reading.wrong(span, format!("there is no variable `{}`{right}", name.escape_debug()));
+                reading.absent(span, format!("there is no variable `{}`{right}", name.escape_debug()));
             }
         }
         rest = after;
@@ -292,20 +299,21 @@ fn filled(text: &str, span: Span, values: &BTreeMap<String, Option<Node>>, readi
     done + rest
 }
 
-/// A name as seen from a folder.
+/// A name as seen from a folder. A file has one name, however it is written.
 pub(crate) fn beside(folder: &str, name: &str) -> String {
-    if folder.is_empty() || name.starts_with('/') {
-        return name.into();
-    }
-    let mut parts: Vec<&str> = folder.split('/').collect();
-    for part in name.split('/') {
+    let is_absolute = name.starts_with('/') || folder.starts_with('/');
+    let folder = if name.starts_with('/') { "" } else { folder };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(name.split('/')) {
         match (part, parts.last()) {
             ("." | "", _) => {}
-            ("..", Some(last)) if *last != ".." && !last.is_empty() => drop(parts.pop()),
+            ("..", None) if is_absolute => {}
+            ("..", Some(last)) if *last != ".." => drop(parts.pop()),
             _ => parts.push(part),
         }
     }
-    parts.join("/")
+    let root = if is_absolute { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
 }
 
 #[cfg(test)]
@@ -319,5 +327,7 @@ mod tests {
         assert_eq!(beside("/x", "./a.yaml"), "/x/a.yaml");
         assert_eq!(beside("..", "../a.yaml"), "../../a.yaml");
         assert_eq!(beside("x", "/a.yaml"), "/a.yaml");
+        assert_eq!((beside("", "./x/a.yaml"), beside(".", "x//b/../a.yaml")), ("x/a.yaml".into(), "x/a.yaml".into()));
+        assert_eq!((beside("", "../a.yaml"), beside("", "/x/../../a.yaml")), ("../a.yaml".into(), "/a.yaml".into()));
     }
 }

@@ -42,8 +42,8 @@ impl Driver {
 pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environment: &[String]) -> Option<Driver> {
     let fields = builder.reading.fields(node, "`start`", START_FIELDS);
     let limit = fields.get("time-limit").and_then(|node| builder.reading.duration_ms(node, "`time-limit`"));
-    let said = ["process", "script", "systemd", "container"].map(|name| fields.get(name));
-    match said {
+    let sorts = ["process", "script", "systemd", "container"];
+    let driver = match sorts.map(|name| fields.get(name)) {
         [Some(process), None, None, None] => {
             let run = builder.line(process, Stage::Run)?;
             Some(Driver::plain(Start::Process(Process { run })))
@@ -58,13 +58,16 @@ pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environm
         }
         [None, None, None, Some(node)] => container(builder, node, limit, stop, environment),
         _ => {
-            builder.reading.wrong(
-                node.span,
-                "`start` is a `process` that stays, a `script` that ends, a unit of `systemd` or a `container`: one of them",
-            );
+            let says = "`start` is a `process` that stays, a `script` that ends, a unit of `systemd` or a `container`: one of them";
+            builder.reading.not_one_of(&fields, &sorts, says);
             None
         }
+    };
+    if let (Some(Start::Process(_)), Some((key, _))) = (driver.as_ref().map(|it| &it.start), fields.entry("time-limit"))
+    {
+        builder.reading.wrong(key.span, "`time-limit` is for what ends, and this stays");
     }
+    driver
 }
 
 /// A unit of systemd: started, stopped and looked after by its name.
@@ -101,7 +104,7 @@ fn container(
         builder.reading.wrong(node.span, "a container has an `image`");
         return None;
     };
-    let image = builder.template(image, "an image", Stage::Run)?;
+    let image = builder.template(image, "an image", Stage::Run);
     let get = |name: &str| fields.as_ref().and_then(|fields| fields.get(name));
     let mut words = |name: &str| -> Option<Vec<String>> {
         let Some(node) = get(name) else { return Some(Vec::new()) };
@@ -109,13 +112,14 @@ fn container(
         let items = builder.reading.items(node, &what);
         items.iter().map(|node| builder.template(node, &what, Stage::Run)).collect()
     };
-    let (volumes, options, command) = (words("volumes")?, words("options")?, words("command")?);
+    let (volumes, options, command) = (words("volumes"), words("options"), words("command"));
     let truths = [("true", true), ("false", false)];
-    let job = get("job").map_or(Some(false), |node| builder.reading.one_of(node, "`job`", &truths))?;
+    let job = get("job").map_or(Some(false), |node| builder.reading.one_of(node, "`job`", &truths));
     let engine = match get("engine") {
-        Some(node) => builder.template(node, "an engine", Stage::Run)?,
-        None => "docker".into(),
+        Some(node) => builder.template(node, "an engine", Stage::Run),
+        None => Some("docker".into()),
     };
+    let (image, volumes, options, command, job, engine) = (image?, volumes?, options?, command?, job?, engine?);
     let mut run = vec![engine.clone(), "run".into(), "--rm".into(), "--name={{ container }}".into()];
     run.push("--network=host".into());
     run.extend(environment.iter().map(|name| format!("--env={name}")));

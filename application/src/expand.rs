@@ -12,12 +12,11 @@ use crate::{
     expansion::{Component, Definition, Expansion, Import, Key, Vm},
     file_mode, optimum, placement,
     problem::Findings,
-    value_sorts, wiring,
+    readiness, template_reads, value_sorts, wiring,
 };
 use planner::Progress;
 use protocol::{Name, Need, bounds::RECIPE_BYTES_MAX};
 use std::collections::{BTreeMap, BTreeSet};
-use vm_agent::sort::Sort;
 
 /// What there is besides the application itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,8 +93,8 @@ impl Application {
         for (key, vm) in places {
             expansion.components.insert(key, Component { vm, bound: BTreeMap::new() });
         }
-        self.check_ports(&expansion, &mut findings);
         wiring::wire(self, surroundings, &mut expansion, &mut findings);
+        self.check_items(&expansion, &mut findings);
         cycle::check(self, surroundings.others, &expansion, &mut findings);
         findings.conclude(&self.sources).map(|()| expansion)
     }
@@ -105,9 +104,15 @@ impl Application {
         &self.types.get(&group.type_name).expect("a group is kept only if its type is known").1
     }
 
-    /// Whether something was wrong already; then what is missing may be missing because of that.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.findings.count() > 0
+    /// Whether a component may be what could not be read.
+    pub(crate) fn is_doubtful(&self, component: &Name) -> bool {
+        self.is_incomplete || self.unread.contains(component)
+    }
+
+    /// Whether somebody may offer an export who could not be read.
+    pub(crate) fn lacks_exports(&self) -> bool {
+        let unknown = |group: &ComponentGroup| !self.type_of(group).knows_exports;
+        self.is_incomplete || !self.unread.is_empty() || self.components.values().any(unknown)
     }
 
     fn definition(
@@ -131,6 +136,7 @@ impl Application {
         recipe.sorts.imports = self.imported_sorts((name, group), others, findings);
         file_mode::choose(component_type, &mut recipe);
         value_sorts::check_chosen(name, &recipe, &component_type.templates, findings);
+        template_reads::check_secrets(component_type, &recipe.sorts, findings);
         Definition {
             type_name: group.type_name.clone(),
             imports: imports.collect(),
@@ -143,40 +149,29 @@ impl Application {
         }
     }
 
-    /// Two components on one port of one VM, where ports are known: parameters of that type, and plain numbers in checks.
-    fn check_ports(&self, expansion: &Expansion, findings: &mut Findings) {
-        let ports = self.ports();
-        let mut taken: BTreeMap<(&Key, u64), &Key> = BTreeMap::new();
-        let mut told: Vec<(&Name, &Name, u64)> = Vec::new();
+    /// Items of imports that templates read in any case, and that are not bound.
+    fn check_items(&self, expansion: &Expansion, findings: &mut Findings) {
+        let mut told: BTreeSet<(&Name, &Name)> = BTreeSet::new();
         for (key, component) in &expansion.components {
-            for port in ports.get(&key.group).into_iter().flatten() {
-                let Some(other) = taken.insert((&component.vm, *port), key) else { continue };
-                if told.contains(&(&other.group, &key.group, *port)) {
+            let component_type = self.type_of(&self.components[&key.group]);
+            for (name, (last, span)) in &component_type.reads.items {
+                let bound = component.bound.get(name).map_or(0, Vec::len);
+                let is_there = u64::try_from(bound).is_ok_and(|bound| *last < bound);
+                // Whoever needs more than it has was told so already.
+                let lacks = component_type.imports.get(name).is_none_or(|it| bound < it.least());
+                if is_there || lacks || !told.insert((&key.group, name)) {
                     continue;
                 }
-                told.push((&other.group, &key.group, *port));
                 let says = format!(
-                    "`{other}` and `{key}` are both at port {port} of VM `{}` (give one another port, or more VMs)",
-                    component.vm
+                    "the template reads `imports.{name}[{last}]`, and `{key}` is bound to {bound} (bind it to more, or ask first: `{{% if imports.{name} | length > {last} %}}`)"
                 );
-                findings.add(self.components[&key.group].span, says);
+                findings.add(*span, says);
             }
         }
     }
 
     /// The ports that the components of each group listen at, where they are known.
-    pub(crate) fn ports(&self) -> BTreeMap<&Name, Vec<u64>> {
-        let mut ports: BTreeMap<&Name, Vec<u64>> = BTreeMap::new();
-        for (name, group) in &self.components {
-            let component_type = self.type_of(group);
-            let given = group.parameters.iter().filter(|(name, _)| {
-                component_type.parameters.get(*name).is_some_and(|parameter| parameter.sort == Sort::Port)
-            });
-            let mut own: Vec<u64> = given.filter_map(|(_, value)| value.as_u64()).chain(component_type.port).collect();
-            own.sort_unstable();
-            own.dedup();
-            ports.insert(name, own);
-        }
-        ports
+    pub(crate) fn ports(&self) -> BTreeMap<&Name, BTreeSet<u64>> {
+        self.components.iter().map(|(name, group)| (name, readiness::ports(self.type_of(group), group))).collect()
     }
 }

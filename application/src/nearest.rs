@@ -4,7 +4,11 @@
 pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = given.chars().count().max(3) / 3;
     let near = known.into_iter().map(|name| (distance(given, name), name));
-    near.filter(|(distance, _)| *distance <= allowed).min().map(|(_, name)| name)
+    // Of a name with one letter, every other one is a single change away.
+    let is_near = |distance: usize, name: &str| {
+        distance == 0 || (distance <= allowed && distance < given.chars().count().min(name.chars().count()))
+    };
+    near.filter(|(distance, name)| is_near(*distance, name)).min().map(|(_, name)| name)
 }
 
 /// ` (did you mean …?)`, or all there is if that is little, or nothing.
@@ -60,6 +64,7 @@ mod tests {
         assert_eq!(nearest("xeports", known), Some("exports"));
         assert_eq!(nearest("Operation", known), Some("operations"));
         assert_eq!(nearest("files", known), None);
+        assert_eq!((nearest("bd", ["db"]), nearest("a", ["b"]), nearest("ab", ["b"])), (Some("db"), None, None));
         assert_eq!(hint("zzz", ["a", "b", "c"]), " (there is `a`, `b` and `c`)");
         assert_eq!(hint("", []), "");
     }

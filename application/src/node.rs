@@ -81,6 +81,16 @@ impl Node {
         }
     }
 
+    /// What stands here in the place of a number or a boolean, in words. One in quotes is a text, which is easily overlooked.
+    pub(crate) fn in_words_instead_of(&self, fits: impl FnOnce(&str) -> bool) -> String {
+        match &self.content {
+            Content::Scalar { text, style: Style::Quoted } if fits(text) => {
+                format!("the text \"{}\" (take the quotes away)", text.escape_debug())
+            }
+            _ => self.in_words(),
+        }
+    }
+
     /// The same thing, wherever it stands and however it is written.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&self.content, &other.content) {

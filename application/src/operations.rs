@@ -3,14 +3,17 @@
 use crate::{
     component_type::entries,
     driver,
-    node::{Content, Node},
+    nearest::nearest,
+    node::{Content, Key, Node},
+    paths,
     reading::{Fields, Reading},
     source::Span,
 };
-use protocol::{Export, Name};
+use protocol::Name;
 use std::collections::BTreeMap;
-use vm_agent::recipe::{
-    At, Check, Command, CommandLine, HandedOut, Operations, Probe, Rebind, Recipe, RenderedFile, Signal, Start, Stop,
+use vm_agent::{
+    recipe::{At, Command, CommandLine, HandedOut, Operations, Rebind, Recipe, RenderedFile, Signal, Start, Stop},
+    sort::Sort,
 };
 
 pub(crate) const OPERATION_FIELDS: &[&str] =
@@ -57,13 +60,16 @@ pub(crate) enum Stage {
     Run,
 }
 
-/// Reads the recipe, its templates, and the port of the check where it is a plain number.
+/// Opens a file that is named at a place; says its text, and where that stands.
+pub(crate) type Open<'a> = dyn FnMut(Span, &str) -> Result<(String, Span), String> + 'a;
+
+/// Reads the recipe and its templates. `exported` are the values that travel to others.
 pub(crate) fn read(
     fields: &Fields<'_>,
-    exports: &BTreeMap<Name, Export>,
+    exported: &BTreeMap<Name, (Sort, Span)>,
     reading: &mut Reading,
-    open: &mut dyn FnMut(Span, &str) -> Result<String, String>,
-) -> (Recipe, Vec<TemplateText>, Option<u64>) {
+    open: &mut Open<'_>,
+) -> (Recipe, Vec<TemplateText>) {
     let mut builder = Builder { reading, templates: Vec::new() };
     let mut recipe = Recipe::default();
     for (key, node) in entries(builder.reading, fields.get("values"), "`values`") {
@@ -85,33 +91,32 @@ pub(crate) fn read(
         recipe.environment.extend(text.map(|text| (key.text.clone(), text)));
     }
     for (key, node) in entries(builder.reading, fields.get("files"), "`files`") {
-        recipe.files.extend(builder.file(&key.text, node, open));
+        recipe.files.extend(builder.file(key, node, open));
     }
+    paths::check(fields.get("files").map(Node::entries).unwrap_or_default(), builder.reading);
     let operations =
         fields.get("operations").map(|node| builder.reading.fields(node, "`operations`", OPERATION_FIELDS));
-    let mut port = None;
     if let Some(fields) = &operations {
         builder.operations(fields, &mut recipe);
-        port = fields.get("check").and_then(|node| node.get("tcp")).and_then(|node| Reading::value(node).as_u64());
     }
     // The address of a component is known wherever it runs.
     let host = Name::new("host").expect("it is made of letters");
-    if exports.values().any(|export| export.values.contains(&host)) {
+    if exported.contains_key(&host) {
         recipe.values.entry(host).or_insert(HandedOut { template: "{{ host }}".into(), at: At::Prepare });
     }
     let operations = &recipe.operations;
     let writes = operations.install.is_some()
         || operations.announce.is_some()
         || matches!(operations.start, Some(Start::Script(_)));
-    for (name, export) in exports.iter().filter(|_| !writes) {
-        for value in export.values.iter().filter(|value| !recipe.values.contains_key(*value)) {
-            let says = format!(
-                "export `{name}` hands out `{value}`, but nothing says what it is (add it to `values`, or write it to $HOLDFAST_VALUES in `announce`)"
-            );
-            builder.reading.wrong(fields.entry("exports").map_or(fields.span, |(key, _)| key.span), says);
-        }
+    for (value, (_, span)) in exported.iter().filter(|(value, _)| !writes && !recipe.values.contains_key(*value)) {
+        let right = match nearest(value.as_str(), recipe.values.keys().map(Name::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "add it to `values`, or write it to $HOLDFAST_VALUES in `announce`".into(),
+        };
+        let says = format!("an export hands out `{value}`, but nothing says what it is ({right})");
+        builder.reading.wrong(*span, says);
     }
-    (recipe, builder.templates, port)
+    (recipe, builder.templates)
 }
 
 pub(crate) struct Builder<'a> {
@@ -149,14 +154,10 @@ impl Builder<'_> {
         Some(HandedOut { template: self.template(template, "a template", stage)?, at })
     }
 
-    fn file(
-        &mut self,
-        path: &str,
-        node: &Node,
-        open: &mut dyn FnMut(Span, &str) -> Result<String, String>,
-    ) -> Option<RenderedFile> {
-        // Where none is given, it depends on whether a secret is in the file; see `file_mode`.
-        let mode = String::new();
+    fn file(&mut self, key: &Key, node: &Node, open: &mut Open<'_>) -> Option<RenderedFile> {
+        // Where no mode is given, it depends on whether a secret is in the file; see `file_mode`.
+        let (path, mode) = (key.text.as_str(), String::new());
+        self.templates.push(TemplateText { text: path.into(), span: key.span, stage: Stage::Run, value: None });
         if !matches!(node.content, Content::Map { .. }) {
             return Some(RenderedFile {
                 path: path.into(),
@@ -170,8 +171,8 @@ impl Builder<'_> {
             (None, Some(from)) => {
                 let name = self.reading.text(from, "a file's name")?;
                 match open(from.span, name) {
-                    Ok(text) => {
-                        let (span, stage) = (from.span, Stage::Run);
+                    Ok((text, span)) => {
+                        let stage = Stage::Run;
                         self.templates.push(TemplateText { text: text.clone(), span, stage, value: None });
                         Some(text)
                     }
@@ -218,6 +219,12 @@ impl Builder<'_> {
                 let says = "what starts with a script needs a command that stops it (`stop: { command: … }`)";
                 self.reading.wrong(key.span, says);
             }
+            if let (Start::Script(_), Some(Rebind::Signal(_)), Some((key, _))) =
+                (&driver.start, &operations.rebind, fields.entry("rebind"))
+            {
+                let says = "there is no process that could be sent a signal (use `rebind: { command: … }`)";
+                self.reading.wrong(key.span, says);
+            }
             operations.start = Some(driver.start);
             if let Some(template) = driver.container {
                 let name = Name::new(driver::CONTAINER).expect("it is made of letters");
@@ -234,12 +241,13 @@ impl Builder<'_> {
             return Some(Command { run: self.line(node, stage)?, time_limit_ms: TIME_LIMIT_MS });
         }
         let fields = self.reading.fields(node, "a command", COMMAND_FIELDS);
-        let time_limit_ms = self.time(&fields, "time-limit", TIME_LIMIT_MS)?;
+        let limit = self.time(&fields, "time-limit", TIME_LIMIT_MS);
         let Some(run) = fields.get("run") else {
             self.reading.wrong(node.span, "a command says what to `run`");
             return None;
         };
-        Some(Command { run: self.line(run, stage)?, time_limit_ms })
+        let run = self.line(run, stage);
+        Some(Command { run: run?, time_limit_ms: limit? })
     }
 
     pub(crate) fn line(&mut self, node: &Node, stage: Stage) -> Option<CommandLine> {
@@ -259,57 +267,34 @@ impl Builder<'_> {
         Some(CommandLine::Program(words.into_iter().collect::<Option<_>>()?))
     }
 
-    fn time(&mut self, fields: &Fields<'_>, name: &str, usual: u64) -> Option<u64> {
+    pub(crate) fn time(&mut self, fields: &Fields<'_>, name: &str, usual: u64) -> Option<u64> {
         fields.get(name).map_or(Some(usual), |node| self.reading.duration_ms(node, &format!("`{name}`")))
-    }
-
-    fn check(&mut self, node: &Node) -> Option<Check> {
-        let fields = self.reading.fields(node, "`check`", CHECK_FIELDS);
-        let probe = match (fields.get("tcp"), fields.get("http"), fields.get("command")) {
-            (Some(port), None, None) => {
-                let host = fields.get("host").map(|node| self.template(node, "`host`", Stage::Run));
-                Probe::Tcp { port: self.template(port, "`tcp`", Stage::Run)?, host: host.flatten() }
-            }
-            (None, Some(url), None) => Probe::Http { url: self.template(url, "`http`", Stage::Run)? },
-            (None, None, Some(command)) => Probe::Command { run: self.line(command, Stage::Run)? },
-            _ => {
-                self.reading.wrong(node.span, "`check` tries `tcp`, `http` or a `command`: one of them");
-                return None;
-            }
-        };
-        let usual = Check::of(probe);
-        let liveness_ms = match fields.get("liveness") {
-            Some(node) if matches!(&node.content, Content::Scalar { text, .. } if text == "never") => None,
-            Some(node) => Some(self.reading.duration_ms(node, "`liveness` (or `never`)")?),
-            None => usual.liveness_ms,
-        };
-        let failures = fields.get("failures");
-        let failures_max = failures.map_or(Some(usual.failures_max), |node| self.reading.count(node, "`failures`"))?;
-        if failures_max == 0 || liveness_ms == Some(0) {
-            self.reading.wrong(node.span, "`failures` and `liveness` are at least 1");
-        }
-        Some(Check {
-            interval_ms: self.time(&fields, "interval", usual.interval_ms)?,
-            ready_within_ms: self.time(&fields, "ready-within", usual.ready_within_ms)?,
-            attempt_ms: self.time(&fields, "attempt", usual.attempt_ms)?,
-            liveness_ms,
-            failures_max,
-            ..usual
-        })
     }
 
     fn rebind(&mut self, node: &Node) -> Option<Rebind> {
         let fields = self.reading.fields(node, "`rebind`", REBIND_FIELDS);
-        let limit = self.time(&fields, "time-limit", TIME_LIMIT_MS)?;
+        let limit = self.time(&fields, "time-limit", TIME_LIMIT_MS);
         match (fields.get("command"), fields.get("signal")) {
             (Some(command), None) => {
-                Some(Rebind::Command(Command { run: self.line(command, Stage::Run)?, time_limit_ms: limit }))
+                let run = self.line(command, Stage::Run);
+                Some(Rebind::Command(Command { run: run?, time_limit_ms: limit? }))
             }
-            (None, Some(signal)) => Some(Rebind::Signal(self.reading.one_of(signal, "a signal", &SIGNALS)?)),
+            (None, Some(signal)) => {
+                self.without_command(&fields);
+                Some(Rebind::Signal(self.reading.one_of(signal, "a signal", &SIGNALS)?))
+            }
             _ => {
-                self.reading.wrong(node.span, "`rebind` is a `command` or a `signal`: one of them");
+                let says = "`rebind` is a `command` or a `signal`: one of them";
+                self.reading.not_one_of(&fields, &["command", "signal"], says);
                 None
             }
+        }
+    }
+
+    /// Where there is no command, none can take too long.
+    fn without_command(&mut self, fields: &Fields<'_>) {
+        if let Some((key, _)) = fields.entry("time-limit") {
+            self.reading.wrong(key.span, "`time-limit` is for a `command`, and there is none");
         }
     }
 
@@ -318,6 +303,9 @@ impl Builder<'_> {
         let fields = self.reading.fields(node, "`stop`", STOP_FIELDS);
         let limit = self.time(&fields, "time-limit", TIME_LIMIT_MS).unwrap_or(TIME_LIMIT_MS);
         let command = fields.get("command").and_then(|node| self.line(node, Stage::Run));
+        if fields.get("command").is_none() {
+            self.without_command(&fields);
+        }
         let signal = fields.get("signal").and_then(|node| self.reading.one_of(node, "a signal", &SIGNALS));
         Stop {
             command: command.map(|run| Command { run, time_limit_ms: limit }),

@@ -10,11 +10,14 @@ use crate::{
     expansion::{Expansion, Key},
     problem::Findings,
 };
+use protocol::Name;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is on each VM so far.
 struct Site<'a> {
     application: &'a Application,
+    /// The ports that the components of each group listen at.
+    ports: BTreeMap<&'a Name, BTreeSet<u64>>,
     load: BTreeMap<Key, Load<'a>>,
 }
 
@@ -24,6 +27,8 @@ struct Load<'a> {
     components: u32,
     types: BTreeMap<&'a str, u32>,
     used: BTreeMap<&'a str, u64>,
+    /// The ports at which somebody listens, and the group that does.
+    ports: BTreeMap<u64, &'a Name>,
 }
 
 /// Finds a VM for each component; whoever finds none is told.
@@ -32,7 +37,7 @@ pub(crate) fn place(
     before: Option<&Expansion>,
     findings: &mut Findings,
 ) -> BTreeMap<Key, Key> {
-    let mut site = Site { application, load: BTreeMap::new() };
+    let mut site = Site { application, ports: application.ports(), load: BTreeMap::new() };
     let mut placed: BTreeMap<Key, Key> = BTreeMap::new();
     // Whoever stays comes first, so that nobody new takes its room.
     for (name, group) in &application.components {
@@ -40,8 +45,8 @@ pub(crate) fn place(
         for index in 0..group.count {
             let key = Key::new(name, index);
             let vm = before.and_then(|before| before.components.get(&key)).map(|it| &it.vm);
-            if let Some(vm) = vm.filter(|vm| allowed.contains(vm) && site.lacks(group, vm).is_none()) {
-                site.put(group, vm);
+            if let Some(vm) = vm.filter(|vm| allowed.contains(vm) && site.lacks((name, group), vm).is_none()) {
+                site.put((name, group), vm);
                 placed.insert(key, vm.clone());
             }
         }
@@ -59,18 +64,19 @@ pub(crate) fn place(
         let fresh: Vec<Key> =
             (0..group.count).map(|index| Key::new(name, index)).filter(|key| !placed.contains_key(key)).collect();
         for key in fresh {
-            let Some(best) = order.iter().find(|(_, _, vm)| site.lacks(group, vm).is_none()).cloned() else {
+            let Some(best) = order.iter().find(|(_, _, vm)| site.lacks((name, group), vm).is_none()).cloned() else {
                 homeless.push(key);
                 continue;
             };
             order.remove(&best);
             let (own, _, vm) = best;
-            site.put(group, &vm);
+            site.put((name, group), &vm);
             order.insert(rank(&site, own + 1, &vm));
             placed.insert(key, vm);
         }
         if let Some(first) = homeless.first() {
-            let why = allowed.iter().find_map(|vm| site.lacks(group, vm)).unwrap_or_else(|| "there is no VM".into());
+            let why =
+                allowed.iter().find_map(|vm| site.lacks((name, group), vm)).unwrap_or_else(|| "there is no VM".into());
             let places = application.allowed(group);
             let places: Vec<&str> = places.iter().map(|it| it.group.as_str()).collect();
             let says = format!(
@@ -98,7 +104,7 @@ impl<'a> Site<'a> {
     }
 
     /// Why one more of a group cannot be on a VM, if it cannot.
-    fn lacks(&self, group: &ComponentGroup, vm: &Key) -> Option<String> {
+    fn lacks(&self, (name, group): (&Name, &ComponentGroup), vm: &Key) -> Option<String> {
         let own = self.application.type_of(group);
         let load = self.load.get(vm);
         let there = load.into_iter().flat_map(|it| it.types.keys());
@@ -114,6 +120,10 @@ impl<'a> Site<'a> {
                 ));
             }
         }
+        let taken = |port: &u64| Some((*port, load?.ports.get(port)?));
+        if let Some((port, other)) = self.ports.get(name).into_iter().flatten().find_map(taken) {
+            return Some(format!("a component of `{other}` is at port {port} of `{vm}` already"));
+        }
         let has = &self.application.vms.get(&vm.group)?.resources;
         for (resource, wanted) in &own.resources {
             let Some(has) = has.get(resource) else { continue };
@@ -127,10 +137,11 @@ impl<'a> Site<'a> {
         None
     }
 
-    fn put(&mut self, group: &'a ComponentGroup, vm: &Key) {
+    fn put(&mut self, (name, group): (&'a Name, &'a ComponentGroup), vm: &Key) {
         let own = self.application.type_of(group);
         let load = self.load.entry(vm.clone()).or_default();
         load.components += 1;
+        load.ports.extend(self.ports.get(name).into_iter().flatten().map(|port| (*port, name)));
         *load.types.entry(&group.type_name).or_default() += 1;
         for (resource, wanted) in &own.resources {
             let used = load.used.entry(resource).or_default();

@@ -8,6 +8,7 @@ use crate::{
 };
 use protocol::Name;
 use serde_json::Value;
+use vm_agent::sort::Sort;
 
 /// Bytes of the name of an application, so that VMs of all applications have names that fit into certificates.
 pub(crate) const APPLICATION_BYTES_MAX: usize = 24;
@@ -18,11 +19,14 @@ pub(crate) const NAME_BYTES_MAX: usize = 30;
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     pub(crate) findings: Findings,
+    /// Whether a file is missing or no YAML: whatever seems to be nowhere may be in it.
+    pub(crate) is_incomplete: bool,
 }
 
 /// The fields of a map, all of them known.
 pub(crate) struct Fields<'a> {
     pub(crate) span: Span,
+    /// In the order in which they are written; what was laid over the map comes last.
     entries: Vec<(&'a Key, &'a Node)>,
 }
 
@@ -36,11 +40,38 @@ impl<'a> Fields<'a> {
     pub(crate) fn entry(&self, name: &str) -> Option<(&'a Key, &'a Node)> {
         self.entries.iter().find(|(key, _)| key.text == name).copied().filter(|(_, node)| !node.is_nothing())
     }
+
+    /// Those of a few fields that are there, in the order in which they are written.
+    pub(crate) fn among(&self, names: &[&str]) -> Vec<(&'a Key, &'a Node)> {
+        let is_among = |(key, node): &&(&'a Key, &'a Node)| names.contains(&key.text.as_str()) && !node.is_nothing();
+        self.entries.iter().filter(is_among).copied().collect()
+    }
 }
 
 impl Reading {
     pub(crate) fn wrong(&mut self, span: Span, says: impl Into<String>) {
         self.findings.add(span, says);
+    }
+
+    /// That something is nowhere; unless it may be in a file that could not be read.
+    pub(crate) fn absent(&mut self, span: Span, says: impl Into<String>) {
+        if !self.is_incomplete {
+            self.wrong(span, says);
+        }
+    }
+
+    /// That of a few fields not exactly one is there. Where one was laid over another, that one is to be taken away.
+    pub(crate) fn not_one_of(&mut self, fields: &Fields<'_>, names: &[&str], says: &str) {
+        let within =
+            |span: Span| span.file == fields.span.file && (fields.span.start..=fields.span.end).contains(&span.start);
+        match fields.among(names).as_slice() {
+            [(under, _), .., (over, _)] if within(under.span) && !within(over.span) => {
+                let under = &under.text;
+                self.wrong(over.span, format!("{says} (take away what this is laid over: `{under}: ~`)"));
+            }
+            [_, .., (second, _)] => self.wrong(second.span, says),
+            _ => self.wrong(fields.span, says),
+        }
     }
 
     /// The fields of a map; those that nobody knows are told.
@@ -109,7 +140,8 @@ impl Reading {
             _ => None,
         };
         if read.is_none() {
-            self.wrong(node.span, format!("{what} is a whole number, not {}", node.in_words()));
+            let found = node.in_words_instead_of(|text| text.parse::<u64>().is_ok());
+            self.wrong(node.span, format!("{what} is a whole number, not {found}"));
         }
         read
     }
@@ -168,20 +200,39 @@ impl Reading {
         Some(name)
     }
 
+    /// That a value is not of its sort, and what would be right.
+    pub(crate) fn not_of_sort(&mut self, name: &str, sort: Sort, node: &Node) {
+        let fits = |text: &str| sort.fits(&Self::plain(text));
+        let found = node.in_words_instead_of(fits);
+        self.wrong(node.span, format!("`{name}` is {}, not {found}", sort.wanted()));
+    }
+
     /// A value of any sort, as YAML understands it: what is not in quotes may be a number, a boolean or nothing.
     pub(crate) fn value(node: &Node) -> Value {
         match &node.content {
-            Content::Scalar { text, style: Style::Plain } => match text.as_str() {
-                "" | "~" | "null" => Value::Null,
-                "true" => Value::Bool(true),
-                "false" => Value::Bool(false),
-                text => plain_number(text).unwrap_or_else(|| text.into()),
-            },
+            Content::Scalar { text, style: Style::Plain } => Self::plain(text),
             Content::Scalar { text, .. } => Value::String(text.clone()),
             Content::List { items, .. } => items.iter().map(Self::value).collect(),
             Content::Map { entries, .. } => {
                 entries.iter().map(|(key, node)| (key.text.clone(), Self::value(node))).collect()
             }
+        }
+    }
+
+    /// A value of one sort: a text may be written without quotes, and stays as it is written.
+    pub(crate) fn value_of(sort: Sort, node: &Node) -> Value {
+        match &node.content {
+            Content::Scalar { text, .. } if sort == Sort::Text && !node.is_nothing() => text.clone().into(),
+            _ => Self::value(node),
+        }
+    }
+
+    fn plain(text: &str) -> Value {
+        match text {
+            "" | "~" | "null" => Value::Null,
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            text => plain_number(text).unwrap_or_else(|| text.into()),
         }
     }
 }

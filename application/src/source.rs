@@ -1,5 +1,7 @@
 //! Files as they were read, and places in them.
 
+use std::ops::Range;
+
 /// The texts that an application was read from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sources {
@@ -45,6 +47,22 @@ impl Sources {
         self.files.get(span.file).and_then(|(_, text)| text.get(span.start..span.end)).unwrap_or_default()
     }
 
+    /// Where a piece of a text stands that was read from here; nothing where it is written in another way, with escapes or
+    /// folded lines.
+    pub(crate) fn within(&self, span: Span, text: &str, piece: Range<usize>) -> Option<Span> {
+        let written = self.slice(span);
+        let length = piece.len();
+        let at = if written == text {
+            piece.start
+        } else {
+            let line = text.get(piece.start..)?.lines().next().map(str::trim_end).filter(|it| !it.is_empty())?;
+            let before = text.match_indices(line).take_while(|(at, _)| *at < piece.start).count();
+            written.match_indices(line).nth(before)?.0
+        };
+        let start = span.start + at;
+        Some(Span { file: span.file, start, end: start + length })
+    }
+
     /// Where a piece begins, for people.
     pub(crate) fn place(&self, span: Span) -> Place<'_> {
         let (file, text) = self.files.get(span.file).map_or(("", ""), |(name, text)| (name, text));
@@ -85,6 +103,9 @@ mod tests {
         let at = |start, end| sources.place(Span { file, start, end });
         assert_eq!(at(5, 7), Place { file: "a.yaml", line: 1, column: 6, text: "one: ä", width: 1 });
         assert_eq!(at(14, 17), Place { file: "a.yaml", line: 2, column: 6, text: "two: bcd", width: 3 });
+        let piece = |text: &str, piece| sources.within(Span { file, start: 9, end: 17 }, text, piece);
+        assert_eq!(piece("bcd", 1..2), Some(Span { file, start: 15, end: 16 }));
+        assert_eq!((piece("x\ny", 2..3), piece("bcd", 3..3)), (None, None));
         // What goes over the end of the line, or of the file, is cut there; what is in the middle of a letter begins with it.
         assert_eq!((at(14, 99).width, at(99, 100).line, at(6, 7).column), (3, 3, 6));
     }

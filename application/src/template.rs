@@ -7,28 +7,31 @@
 use crate::{
     component_type::ComponentType,
     nearest::hint,
-    operations::{Stage, TemplateText},
+    operations::TemplateText,
     reading::Reading,
     source::{Sources, Span},
+    template_names::ALWAYS,
+    template_reads::{self, Part, Reads},
+    template_words::TESTS,
 };
 use minijinja::{
     machinery::{WhitespaceConfig, ast, parse},
     value::ValueKind,
 };
 use protocol::Name;
-use std::collections::{BTreeMap, BTreeSet};
-use vm_agent::sort::Sort;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
+use vm_agent::{sort::Sort, template_bounds::excess};
 
 /// The values that travel with each export, over all types that have one of that name; each with its sort where all say the
 /// same.
 pub(crate) type ExportedValues = BTreeMap<Name, BTreeMap<Name, Option<Sort>>>;
 
-/// Functions that templates can call.
-const FUNCTIONS: [&str; 4] = ["range", "dict", "debug", "namespace"];
-
 /// What an expression is, as far as can be known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Meaning {
+pub(crate) enum Meaning {
     /// Nobody knows.
     Anything,
     Parameters,
@@ -70,45 +73,110 @@ pub(crate) fn exported_values(types: &BTreeMap<String, (Span, ComponentType)>) -
     values
 }
 
-/// Checks every template of a type. Returns what they read of imports: the import, and the value.
+/// Checks every template of a type. Returns what they read.
 pub(crate) fn check(
     component_type: &ComponentType,
     exported: &ExportedValues,
     sources: &Sources,
     reading: &mut Reading,
-) -> BTreeSet<(Name, Name)> {
-    let mut reads = BTreeSet::new();
+) -> Reads {
+    let mut reads = Reads::default();
     let mut own: BTreeSet<String> = component_type.recipe.values.keys().map(Name::to_string).collect();
     own.extend(component_type.exports.values().flat_map(|it| &it.values).map(Name::to_string));
     for template in &component_type.templates {
-        let parsed = parse(&template.text, "template", Default::default(), WhitespaceConfig::default());
-        match parsed {
+        let text = &template.text;
+        if let Some((at, why)) = excess(text) {
+            let place = sources.within(template.span, text, at..at + 2);
+            reading.wrong(place.unwrap_or(template.span), format!("no template: {why}"));
+            continue;
+        }
+        match parse(text, "template", Default::default(), WhitespaceConfig::default()) {
             Ok(parsed) => {
-                let scopes = Vec::new();
-                let reads = &mut reads;
-                let mut walk = Walk { component_type, exported, own: &own, template, sources, reading, scopes, reads };
+                let mut walk = Walk {
+                    component_type,
+                    exported,
+                    own: &own,
+                    template,
+                    sources,
+                    reading,
+                    scopes: Vec::new(),
+                    reads: &mut reads,
+                    asked: BTreeSet::new(),
+                    branches: 0,
+                    loops: 0,
+                    deciding: 0,
+                };
                 walk.statement(&parsed);
             }
             Err(error) => {
-                let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-                reading.wrong(template.span, format!("no template: {detail}"));
+                let (piece, says) = explain(&error, text);
+                let place = sources.within(template.span, text, piece);
+                reading.wrong(place.unwrap_or(template.span), says);
             }
         }
     }
+    template_reads::check_order(&reads.needs, &component_type.templates, reading);
     reads
 }
 
-struct Walk<'a> {
-    component_type: &'a ComponentType,
-    exported: &'a ExportedValues,
-    own: &'a BTreeSet<String>,
-    template: &'a TemplateText,
-    sources: &'a Sources,
-    reading: &'a mut Reading,
+/// Which piece of a text is why it is no template, and what to do about it.
+fn explain(error: &minijinja::Error, text: &str) -> (Range<usize>, String) {
+    let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    let opened = text.rfind("{{").max(text.rfind("{%")).unwrap_or(0);
+    let unclosed = !text[opened..].contains("}}") && !text[opened..].contains("%}");
+    if detail.contains("end of input") && unclosed {
+        let (opens, closes) = if text[opened..].starts_with("{%") { ("{%", "%}") } else { ("{{", "}}") };
+        let says = format!(
+            "no template: `{opens}` is not closed (with `{closes}`; for the letters themselves write {{{{ '{opens}' }}}})"
+        );
+        return (opened..opened + 2, says);
+    }
+    if let Some((at, word)) = open_block(text).filter(|_| detail.contains("end of input")) {
+        let says = format!("no template: `{{% {word} … %}}` is not closed (with `{{% end{word} %}}`)");
+        return (at..at + 2, says);
+    }
+    // Where the place is not known exactly, it is the line.
+    let line = error.line().unwrap_or(1).saturating_sub(1);
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let letters = text[start..].len() - text[start..].trim_start().len();
+    let whole = start + letters..start + text[start..].lines().next().map_or(0, str::len);
+    let exact = error.range().filter(|it| text.get(it.clone()).is_some_and(|it| !it.trim().is_empty()));
+    (exact.unwrap_or(whole), format!("no template: {detail}"))
+}
+
+/// The last block that is opened and not closed.
+fn open_block(text: &str) -> Option<(usize, &str)> {
+    let mut open = Vec::new();
+    for (at, _) in text.match_indices("{%") {
+        let rest = text[at + 2..].trim_start_matches(['-', '+']).trim_start();
+        let word = &rest[..rest.find(|it: char| !it.is_ascii_alphabetic()).unwrap_or(rest.len())];
+        if word.starts_with("end") {
+            open.pop();
+        } else if ["if", "for", "with", "filter", "autoescape"].contains(&word) {
+            open.push((at, word));
+        }
+    }
+    open.pop()
+}
+
+pub(crate) struct Walk<'a> {
+    pub(crate) component_type: &'a ComponentType,
+    pub(crate) exported: &'a ExportedValues,
+    pub(crate) own: &'a BTreeSet<String>,
+    pub(crate) template: &'a TemplateText,
+    pub(crate) sources: &'a Sources,
+    pub(crate) reading: &'a mut Reading,
     /// Names that the template itself makes, the innermost last.
-    scopes: Vec<BTreeMap<String, Meaning>>,
-    /// What is read of imports.
-    reads: &'a mut BTreeSet<(Name, Name)>,
+    pub(crate) scopes: Vec<BTreeMap<String, Meaning>>,
+    pub(crate) reads: &'a mut Reads,
+    /// Names of which it was asked whether they are there: whoever does so copes if they are not.
+    pub(crate) asked: BTreeSet<String>,
+    /// How many conditions there are around this place.
+    pub(crate) branches: usize,
+    /// How many loops, which may go round never.
+    pub(crate) loops: usize,
+    /// How many expressions that only decide something, and become no part of the text.
+    pub(crate) deciding: usize,
 }
 
 impl Walk<'_> {
@@ -118,21 +186,28 @@ impl Walk<'_> {
                 self.scopes.push(BTreeMap::new());
                 self.body(&it.children);
             }
-            ast::Stmt::EmitExpr(it) => drop(self.meaning(&it.expr)),
+            ast::Stmt::EmitExpr(it) => {
+                let meaning = self.meaning(&it.expr);
+                self.whole(&meaning);
+            }
             ast::Stmt::ForLoop(it) => {
                 let items = self.meaning(&it.iter);
                 let item = self.item(&items);
                 self.scopes.push(BTreeMap::from([("loop".to_owned(), Meaning::Anything)]));
                 self.assign(&it.target, item);
-                it.filter_expr.iter().for_each(|it| drop(self.meaning(it)));
+                it.filter_expr.iter().for_each(|it| self.decide(it));
+                self.loops += 1;
                 self.body(&it.body);
                 self.scopes.pop();
                 self.body(&it.else_body);
+                self.loops -= 1;
             }
             ast::Stmt::IfCond(it) => {
-                self.meaning(&it.expr);
+                self.decide(&it.expr);
+                self.branches += 1;
                 self.body(&it.true_body);
                 self.body(&it.false_body);
+                self.branches -= 1;
             }
             ast::Stmt::WithBlock(it) => {
                 self.scopes.push(BTreeMap::new());
@@ -152,7 +227,10 @@ impl Walk<'_> {
                 self.assign(&it.target, Meaning::Anything);
             }
             ast::Stmt::AutoEscape(it) => self.body(&it.body),
-            ast::Stmt::FilterBlock(it) => self.body(&it.body),
+            ast::Stmt::FilterBlock(it) => {
+                self.body(&it.body);
+                self.meaning(&it.filter);
+            }
             ast::Stmt::Do(it) => it.call.args.iter().for_each(|it| self.argument(it)),
             // Text, and what the agent's templates do not have.
             _ => {}
@@ -175,7 +253,7 @@ impl Walk<'_> {
         }
     }
 
-    fn argument(&mut self, argument: &ast::CallArg<'_>) {
+    pub(crate) fn argument(&mut self, argument: &ast::CallArg<'_>) {
         match argument {
             ast::CallArg::Pos(it)
             | ast::CallArg::Kwarg(_, it)
@@ -187,13 +265,85 @@ impl Walk<'_> {
     }
 
     /// One of many.
-    fn item(&self, many: &Meaning) -> Meaning {
+    pub(crate) fn item(&self, many: &Meaning) -> Meaning {
         if let Meaning::Import(import) = many { Meaning::Binding(import.clone()) } else { Meaning::Anything }
     }
 
-    fn meaning(&mut self, expression: &ast::Expr<'_>) -> Meaning {
+    /// One of many, which must be there.
+    pub(crate) fn item_at(&mut self, many: &Meaning, place: u64, name: &str) -> Meaning {
+        if let Meaning::Import(import) = many
+            && self.branches + self.loops == 0
+        {
+            let span = self.place(name);
+            let last = self.reads.items.entry(import.clone()).or_insert((place, span));
+            if place > last.0 {
+                *last = (place, span);
+            }
+        }
+        self.item(many)
+    }
+
+    /// What is asked, and becomes no part of the text.
+    pub(crate) fn decide(&mut self, expression: &ast::Expr<'_>) {
+        self.deciding += 1;
+        self.meaning(expression);
+        self.deciding -= 1;
+    }
+
+    /// What is there only under a condition.
+    fn perhaps(&mut self, expression: &ast::Expr<'_>) -> Meaning {
+        self.branches += 1;
+        let meaning = self.meaning(expression);
+        self.branches -= 1;
+        meaning
+    }
+
+    /// Notes what may become part of the value whose text this is.
+    pub(crate) fn note(&mut self, part: Part) {
+        if let Some(value) = self.template.value.as_ref().filter(|_| self.deciding == 0) {
+            self.reads.parts.entry(value.clone()).or_default().insert(part);
+        }
+    }
+
+    /// Notes that all of something may become part of the text.
+    pub(crate) fn whole(&mut self, meaning: &Meaning) {
+        let parts: Vec<Part> = match meaning {
+            Meaning::Parameters => self.component_type.parameters.keys().cloned().map(Part::Parameter).collect(),
+            Meaning::Values => self.own.iter().filter_map(|it| Name::new(it).ok()).map(Part::Own).collect(),
+            Meaning::Imports => self.component_type.imports.keys().map(|it| Part::Imported(it.clone(), None)).collect(),
+            Meaning::Import(import) | Meaning::Binding(import) => vec![Part::Imported(import.clone(), None)],
+            Meaning::Anything | Meaning::Text | Meaning::Number | Meaning::Boolean => Vec::new(),
+        };
+        parts.into_iter().for_each(|part| self.note(part));
+    }
+
+    /// What is something else if it is not there.
+    pub(crate) fn by_default(&mut self, expression: &ast::Expr<'_>) {
         match expression {
-            ast::Expr::Var(it) => self.root(it.id, it.span()),
+            ast::Expr::GetAttr(it) => {
+                let whole = self.meaning(&it.expr);
+                let asked = self.asked.insert(it.name.to_owned());
+                self.part(&whole, it.name);
+                if asked {
+                    self.asked.remove(it.name);
+                }
+            }
+            ast::Expr::GetItem(it) => {
+                let whole = self.meaning(&it.expr);
+                self.meaning(&it.subscript_expr);
+                self.whole(&whole);
+            }
+            ast::Expr::Var(it) if !self.own.contains(it.id) && !ALWAYS.contains(&it.id) => {}
+            other => {
+                let meaning = self.meaning(other);
+                self.whole(&meaning);
+            }
+        }
+    }
+
+    pub(crate) fn meaning(&mut self, expression: &ast::Expr<'_>) -> Meaning {
+        match expression {
+            ast::Expr::Var(it) => self.root(it.id),
             ast::Expr::GetAttr(it) => {
                 let whole = self.meaning(&it.expr);
                 self.part(&whole, it.name)
@@ -201,25 +351,20 @@ impl Walk<'_> {
             ast::Expr::GetItem(it) => {
                 let whole = self.meaning(&it.expr);
                 self.meaning(&it.subscript_expr);
-                let named = it.subscript_expr.as_const().and_then(|value| value.as_str().map(str::to_owned));
-                match named {
-                    Some(name) => self.part(&whole, &name),
-                    None => self.item(&whole),
+                let key = it.subscript_expr.as_const();
+                let named = key.as_ref().and_then(|key| key.as_str().map(str::to_owned));
+                let place = key.and_then(|key| u64::try_from(key).ok());
+                match (named, place) {
+                    (Some(name), _) => self.part(&whole, &name),
+                    (None, Some(place)) => self.item_at(&whole, place, last_name(&it.expr)),
+                    (None, None) => self.item(&whole),
                 }
             }
-            ast::Expr::Filter(it) => {
-                let meaning = it.expr.as_ref().map_or(Meaning::Anything, |it| self.meaning(it));
-                it.args.iter().for_each(|it| self.argument(it));
-                match it.name {
-                    "first" | "last" | "min" | "max" => self.item(&meaning),
-                    "list" | "reverse" | "sort" | "unique" | "selectattr" | "rejectattr" => meaning,
-                    _ => Meaning::Anything,
-                }
-            }
+            ast::Expr::Filter(it) => self.filter(it),
             ast::Expr::Call(it) => {
                 it.args.iter().for_each(|it| self.argument(it));
                 match &it.expr {
-                    ast::Expr::Var(function) => self.function(function.id),
+                    ast::Expr::Var(function) => self.function(function.id, !it.args.is_empty()),
                     other => drop(self.meaning(other)),
                 }
                 Meaning::Anything
@@ -229,15 +374,21 @@ impl Walk<'_> {
                 self.meaning(&it.expr)
             }
             ast::Expr::IfExpr(it) => {
-                self.meaning(&it.test_expr);
-                let one = self.meaning(&it.true_expr);
-                let other = it.false_expr.as_ref().map(|it| self.meaning(it));
+                self.decide(&it.test_expr);
+                let one = self.perhaps(&it.true_expr);
+                let other = it.false_expr.as_ref().map(|it| self.perhaps(it));
                 if other.is_none_or(|other| other == one) { one } else { Meaning::Anything }
             }
             // Whether something is there may be asked of anything.
-            ast::Expr::Test(it) if ["defined", "undefined"].contains(&it.name) => Meaning::Anything,
+            ast::Expr::Test(it) if ["defined", "undefined"].contains(&it.name) => {
+                self.asked.insert(last_name(&it.expr).to_owned());
+                Meaning::Anything
+            }
             ast::Expr::Test(it) => {
-                self.meaning(&it.expr);
+                if !TESTS.contains(&it.name) {
+                    self.wrong(it.name, format!("there is no test `{}`{}", it.name, hint(it.name, TESTS)));
+                }
+                self.decide(&it.expr);
                 it.args.iter().for_each(|it| self.argument(it));
                 Meaning::Anything
             }
@@ -245,7 +396,20 @@ impl Walk<'_> {
                 let meaning = self.meaning(&it.expr);
                 self.calculate(&[(&it.expr, meaning)])
             }
-            ast::Expr::UnaryOp(it) => self.several([&it.expr]),
+            ast::Expr::UnaryOp(it) => {
+                self.decide(&it.expr);
+                Meaning::Anything
+            }
+            // The right side is looked at only where the left one does not decide.
+            ast::Expr::BinOp(it) if matches!(it.op, ast::BinOpKind::ScAnd | ast::BinOpKind::ScOr) => {
+                self.meaning(&it.left);
+                self.perhaps(&it.right);
+                Meaning::Anything
+            }
+            ast::Expr::BinOp(it) if is_question(it.op) => {
+                [&it.left, &it.right].into_iter().for_each(|it| self.decide(it));
+                Meaning::Anything
+            }
             ast::Expr::BinOp(it) => {
                 let sides = [&it.left, &it.right].map(|side| (side, self.meaning(side)));
                 let has_number = sides.iter().any(|(_, meaning)| *meaning == Meaning::Number);
@@ -262,8 +426,9 @@ impl Walk<'_> {
                 }
             }
             ast::Expr::Compare(it) => {
-                self.meaning(&it.expr);
-                self.several(it.ops.iter().map(|it| &it.expr))
+                self.decide(&it.expr);
+                it.ops.iter().for_each(|it| self.decide(&it.expr));
+                Meaning::Anything
             }
             ast::Expr::List(it) => self.several(&it.items),
             ast::Expr::Map(it) => self.several(it.keys.iter().chain(&it.values)),
@@ -296,142 +461,20 @@ impl Walk<'_> {
         expressions.into_iter().for_each(|it| drop(self.meaning(it)));
         Meaning::Anything
     }
+}
 
-    fn root(&mut self, name: &str, _: minijinja::machinery::Span) -> Meaning {
-        if let Some(meaning) = self.scopes.iter().rev().find_map(|scope| scope.get(name)) {
-            return meaning.clone();
-        }
-        match name {
-            "imports" => Meaning::Imports,
-            "parameters" => Meaning::Parameters,
-            "values" => Meaning::Values,
-            "name" | "host" | "directory" => Meaning::Text,
-            _ if self.own.contains(name) => self.own_value(name),
-            // A command may write a value that no export hands on.
-            _ if self.writes_values() => Meaning::Anything,
-            _ => {
-                let meant = if self.component_type.parameters.contains_key(name) {
-                    format!(" (did you mean `parameters.{name}`?)")
-                } else if self.component_type.imports.keys().any(|it| it.as_str() == name) {
-                    format!(" (did you mean `imports.{name}[0]`?)")
-                } else {
-                    let known = ["imports", "parameters", "values", "name", "host", "directory"];
-                    hint(name, known.into_iter().chain(self.own.iter().map(String::as_str)))
-                };
-                self.wrong(name, format!("the template reads `{name}`, which is not there{meant}"));
-                Meaning::Anything
-            }
-        }
-    }
+/// Whether an operator only says yes or no.
+fn is_question(operator: ast::BinOpKind) -> bool {
+    use ast::BinOpKind::{Eq, Gt, Gte, In, Lt, Lte, Ne};
+    matches!(operator, Eq | Ne | Lt | Lte | Gt | Gte | In)
+}
 
-    fn own_value(&self, name: &str) -> Meaning {
-        let sorts = &self.component_type.recipe.sorts.values;
-        Name::new(name).map_or(Meaning::Anything, |name| sorts.of(&name).into())
-    }
-
-    fn writes_values(&self) -> bool {
-        let operations = &self.component_type.recipe.operations;
-        operations.install.is_some()
-            || operations.announce.is_some()
-            || matches!(operations.start, Some(vm_agent::recipe::Start::Script(_)))
-    }
-
-    fn function(&mut self, name: &str) {
-        let ports = matches!(self.template.stage, Stage::EarlyValue | Stage::LateValue);
-        if name == "free_port" && !ports {
-            self.wrong(name, "`free_port()` can be asked for in `values` only (name the value here)");
-        } else if name != "free_port"
-            && !FUNCTIONS.contains(&name)
-            && !self.scopes.iter().any(|it| it.contains_key(name))
-        {
-            let known = FUNCTIONS.into_iter().chain(["free_port"]);
-            self.wrong(name, format!("there is no function `{name}`{}", hint(name, known)));
-        }
-    }
-
-    fn part(&mut self, whole: &Meaning, name: &str) -> Meaning {
-        match whole {
-            Meaning::Anything | Meaning::Text | Meaning::Number | Meaning::Boolean => {}
-            Meaning::Parameters => {
-                let Some(parameter) = self.component_type.parameters.get(name) else {
-                    let right = hint(name, self.component_type.parameters.keys().map(String::as_str));
-                    let says = format!("the template reads `parameters.{name}`, and there is no such parameter{right}");
-                    self.wrong(name, says);
-                    return Meaning::Anything;
-                };
-                // A default that is written without quotes stays what it is.
-                let plain = parameter.default.as_ref().is_some_and(|it| !it.is_string());
-                return if plain && parameter.sort == Sort::Text { Meaning::Anything } else { parameter.sort.into() };
-            }
-            Meaning::Values => {
-                if self.own.contains(name) {
-                    return self.own_value(name);
-                }
-                if !self.writes_values() {
-                    let right = hint(name, self.own.iter().map(String::as_str));
-                    self.wrong(name, format!("the template reads `values.{name}`, and there is no such value{right}"));
-                }
-            }
-            Meaning::Imports => {
-                let imports = &self.component_type.imports;
-                if matches!(self.template.stage, Stage::Prepare | Stage::EarlyValue) {
-                    self.wrong(name, format!("the template reads `imports.{name}` before anything is bound (imports are known from `configure` on, and in values `at: start`)"));
-                    return Meaning::Anything;
-                }
-                match imports.keys().find(|it| it.as_str() == name) {
-                    Some(import) => return Meaning::Import(import.clone()),
-                    None => {
-                        let right = hint(name, imports.keys().map(Name::as_str));
-                        self.wrong(
-                            name,
-                            format!("the template reads `imports.{name}`, and there is no such import{right}"),
-                        );
-                    }
-                }
-            }
-            Meaning::Import(import) => {
-                self.wrong(
-                    name,
-                    format!(
-                        "`imports.{import}` is a list (write `imports.{import}[0].{name}`, or go through it with `for`)"
-                    ),
-                );
-            }
-            Meaning::Binding(import) => {
-                let Some(export) = self.component_type.imports.get(import).map(|it| it.export.clone()) else {
-                    return Meaning::Anything;
-                };
-                let value = Name::new(name).ok();
-                self.reads.extend(value.clone().map(|value| (import.clone(), value)));
-                // Whoever exports it may be in another application.
-                let Some(values) = self.exported.get(&export) else { return Meaning::Anything };
-                match value.and_then(|value| values.get(&value)) {
-                    Some(sort) => return sort.map_or(Meaning::Anything, Meaning::from),
-                    None => {
-                        let right = hint(name, values.keys().map(Name::as_str));
-                        let says = format!(
-                            "the template reads `{name}` of import `{import}`, but export `{export}` has no such value{right}"
-                        );
-                        self.wrong(name, says);
-                    }
-                }
-            }
-        }
-        Meaning::Anything
-    }
-
-    /// Points at the name inside of the template if it is found there, else at the template.
-    fn wrong(&mut self, name: &str, says: impl Into<String>) {
-        let Span { file, start, .. } = self.template.span;
-        let text = self.sources.slice(self.template.span);
-        let is_letter = |it: char| it.is_alphanumeric() || it == '_';
-        let mut inside = text.match_indices(name).filter(|(at, _)| {
-            let (before, after) = (&text[..*at], &text[at + name.len()..]);
-            let open = before.rfind("{{").max(before.rfind("{%"));
-            let closed = before.rfind("}}").max(before.rfind("%}"));
-            !before.ends_with(is_letter) && !after.starts_with(is_letter) && open.is_some() && open > closed
-        });
-        let found = inside.next().map(|(at, _)| Span { file, start: start + at, end: start + at + name.len() });
-        self.reading.wrong(found.unwrap_or(self.template.span), says);
+/// What an expression ends with, if it is a name or a part of something.
+fn last_name<'a>(expression: &ast::Expr<'a>) -> &'a str {
+    match expression {
+        ast::Expr::Var(it) => it.id,
+        ast::Expr::GetAttr(it) => it.name,
+        ast::Expr::GetItem(it) => last_name(&it.expr),
+        _ => "",
     }
 }

@@ -3,6 +3,8 @@
 use crate::{
     Application, Expansion,
     application::{ComponentGroup, Target},
+    component_type::{ComponentType, NeedSort, TypeImport},
+    nearest::listed,
     node::in_words,
     operations::TemplateText,
     problem::Findings,
@@ -11,7 +13,7 @@ use crate::{
 use protocol::{Export, Name};
 use std::collections::BTreeMap;
 use vm_agent::{
-    recipe::Recipe,
+    recipe::{At, Recipe},
     sort::{Sort, Sorted},
 };
 
@@ -52,6 +54,46 @@ impl TemplateText {
     }
 }
 
+/// Somebody to whom an import may be bound: what it is called, its export, and what it does.
+type Provider<'a> = (String, &'a Export, &'a Recipe);
+
+/// Holds what templates read of an import against those who may provide it.
+fn check_read(
+    (client, component_type): (&Name, &ComponentType),
+    (import_name, import): (&Name, &TypeImport),
+    providers: &[Provider<'_>],
+    findings: &mut Findings,
+) {
+    let reads = component_type.reads.imported.iter().filter(|((import, _), _)| import == import_name);
+    for ((_, value), read) in reads {
+        for (provider, export, recipe) in providers {
+            let reads = format!("the template reads `{value}` of import `{import_name}`");
+            if read.in_any_case && !export.values.contains(value) {
+                let known: Vec<&str> = export.values.iter().map(Name::as_str).collect();
+                let says = format!(
+                    "{reads}, and `{provider}`, to which `{client}` is bound, has only {} in export `{}`",
+                    listed(&known),
+                    import.export
+                );
+                findings.add(read.span, says);
+            } else if import.sort == NeedSort::Value && export.values.contains(value) && is_late(recipe, value) {
+                let says = format!(
+                    "{reads}, which `{provider}` chooses only when it starts: a `value` import does not wait for that (choose it before, or need it `strong`)"
+                );
+                findings.add(read.span, says);
+            }
+        }
+    }
+}
+
+/// Whether a value is not there before its component starts.
+fn is_late(recipe: &Recipe, value: &Name) -> bool {
+    match recipe.values.get(value) {
+        Some(value) => value.at == At::Start,
+        None => recipe.operations.install.is_none() && recipe.operations.announce.is_none(),
+    }
+}
+
 impl Application {
     /// What the values of each import of a group are. Whoever the import may be bound to must agree on those that the
     /// group's templates read.
@@ -67,11 +109,12 @@ impl Application {
             // If nobody is named, it is bound to the only one there is, or to nobody so far.
             let wiring = group.wiring.get(import_name).filter(|it| !it.to.is_empty());
             let mut known: BTreeMap<&Name, (Sort, String)> = BTreeMap::new();
-            for (provider, export, sorts) in self.providers((name, group), import_name, &import.export, others) {
+            let providers = self.providers((name, group), import_name, &import.export, others);
+            for (provider, export, recipe) in &providers {
                 for value in &export.values {
-                    let sort = sorts.of(value);
+                    let sort = recipe.sorts.values.of(value);
                     let (before, first) = known.entry(value).or_insert_with(|| (sort, provider.clone()));
-                    let is_read = component_type.reads.contains(&(import_name.clone(), value.clone()));
+                    let is_read = component_type.reads.imported.contains_key(&(import_name.clone(), value.clone()));
                     match (before.together(sort), wiring) {
                         (Some(both), _) => *before = both,
                         (None, Some(wiring)) if is_read => {
@@ -84,6 +127,10 @@ impl Application {
                         (None, _) => *before = Sort::Text,
                     }
                 }
+            }
+            // Whoever may be bound to several, without being told to whom, was told that.
+            if wiring.is_some() || (providers.len() == 1 && !group.is_bound_to_nobody(import_name)) {
+                check_read((name, component_type), (import_name, import), &providers, findings);
             }
             let sorts: Sorted = known.into_iter().map(|(value, (sort, _))| (value.clone(), sort)).collect();
             if !sorts.is_empty() {
@@ -101,10 +148,10 @@ impl Application {
         import: &Name,
         export: &Name,
         others: &'a [Expansion],
-    ) -> Vec<(String, &'a Export, &'a Sorted)> {
+    ) -> Vec<Provider<'a>> {
         let own = |name: &Name| {
             let component_type = self.type_of(self.components.get(name)?);
-            Some((name.to_string(), component_type.exports.get(export)?, &component_type.recipe.sorts.values))
+            Some((name.to_string(), component_type.exports.get(export)?, &component_type.recipe))
         };
         let named = group.wiring.get(import).map(|it| it.to.as_slice()).unwrap_or_default();
         if named.is_empty() {
@@ -115,7 +162,7 @@ impl Application {
                 let other = others.iter().find(|it| it.application == *home)?;
                 let definition = other.definitions.get(&target.group)?;
                 let name = format!("{home}/{}", target.group);
-                Some((name, definition.exports.get(export)?, &definition.recipe.sorts.values))
+                Some((name, definition.exports.get(export)?, &definition.recipe))
             }
             _ => own(&target.group),
         };

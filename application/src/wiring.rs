@@ -207,19 +207,39 @@ fn demand<'a>(
     let none_wanted = import.sort == NeedSort::Weak && import.number.is_none_or(|it| it == 0);
     if candidates.is_empty() && way != Way::Nobody && !none_wanted && group.count > 0 {
         // The provider may be what could not be read.
-        if !application.is_doubtful() {
-            let known = application.components.values().flat_map(|it| application.type_of(it).exports.keys());
-            let known: BTreeSet<&str> = known.map(Name::as_str).collect();
-            let export = &import.export;
+        let named = wiring.map(|it| it.to.as_slice()).unwrap_or_default();
+        if named.is_empty() && !application.lacks_exports() {
+            findings.add(span, nobody(application, (name, group), (import_name, import)));
+        }
+        if !named.is_empty() && !named.iter().any(|target| application.is_doubtful(&target.group)) {
+            let named: Vec<String> = named.iter().map(ToString::to_string).collect();
             let says = format!(
-                "import `{import_name}` of `{name}` needs export `{export}`, and no component has it{}",
-                hint(export.as_str(), known)
+                "import `{import_name}` of `{name}` is bound to `{}`, of which there are none (`count`)",
+                named.join("` and `")
             );
             findings.add(span, says);
         }
         return None;
     }
     Some(Demand { name, group, import_name, import, way, candidates, span })
+}
+
+/// That nobody else has what an import needs.
+fn nobody(
+    application: &Application,
+    (name, group): (&Name, &ComponentGroup),
+    (import_name, import): (&Name, &TypeImport),
+) -> String {
+    let export = &import.export;
+    let needs = format!("import `{import_name}` of `{name}` needs export `{export}`");
+    if application.type_of(group).exports.contains_key(export) {
+        return format!(
+            "{needs}, which only `{name}` itself has (say so: `bind: {{ {import_name}: {{ from: {name} }} }}`)"
+        );
+    }
+    let known = application.components.values().flat_map(|it| application.type_of(it).exports.keys());
+    let known: BTreeSet<&str> = known.map(Name::as_str).collect();
+    format!("{needs}, and no component has it{}", hint(export.as_str(), known))
 }
 
 /// The places of those that a wiring names, or what is wrong with the name.
@@ -235,7 +255,7 @@ fn providers(
     let (count, exports): (u32, Vec<&str>) = match home {
         None => {
             let Some(found) = application.components.get(group) else {
-                if application.is_doubtful() {
+                if application.is_doubtful(group) {
                     return Ok(Vec::new());
                 }
                 return Err(format!(
@@ -247,6 +267,12 @@ fn providers(
         }
         Some(home) => {
             let Some(other) = surroundings.others.iter().find(|it| it.application == *home) else {
+                // Nobody says whether the manager has none, or was not asked.
+                if surroundings.others.is_empty() {
+                    return Err(format!(
+                        "no application `{home}` is known here (apply it first; `plan` asks the manager with `--live` only)"
+                    ));
+                }
                 let known = surroundings.others.iter().map(|it| it.application.as_str());
                 return Err(format!("the manager has no application `{home}`{}", hint(home.as_str(), known)));
             };
@@ -292,6 +318,9 @@ fn fixed(demand: &Demand<'_>, market: &mut Market, findings: &mut Findings) -> V
     let short = bound.iter().position(|it| u32::try_from(it.len()).unwrap_or(u32::MAX) < needed);
     if let Some(index) = short {
         let says = match demand.way {
+            Way::Index if needed > 1 => format!(
+                "`{name}[{index}].{import_name}` needs {needed} providers, and by index each has one (bind it to `all` or `one`)"
+            ),
             Way::Index => format!(
                 "`{name}[{index}]` has no partner: there are {} providers for {} clients of `{import_name}` by index",
                 candidates.len(),
@@ -353,6 +382,7 @@ fn one(
     if left_out > 0 {
         let room = candidates.iter().try_fold(0_u64, |sum, place| Some(sum + u64::from(market.capacity[*place]?)));
         let why = match room {
+            _ if candidates.len() < wanted => format!("there are {} of them", candidates.len()),
             Some(room) => format!("they have room for {room} clients together"),
             None => format!("there are {} of them", candidates.len()),
         };

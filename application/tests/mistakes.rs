@@ -127,7 +127,7 @@ fn too_little_of_anything_is_told() {
     check(
         "{ export: sql }",
         "{ export: sql, strong: 3 }",
-        "do not find the 3 providers that `db` needs: they have room for 40",
+        "do not find the 3 providers that `db` needs: there are 2 of them",
     );
     check(
         "bind: { db: one }",
@@ -154,9 +154,17 @@ fn too_little_of_anything_is_told() {
         problems(&small)
     );
     let ports = SHOP
-        .replace("size: { type: integer, default: 64 }", "size: { type: port, default: 64 }")
+        .replace(
+            "{{ parameters.size }}\" }",
+            "{{ parameters.size }}\" }\n      check: { tcp: \"{{ parameters.size }}\" }",
+        )
         .replace("type: Cache, on: data,", "type: Cache, on: data, count: 2,");
-    assert!(problems(&ports)[0].contains("`cache[0]` and `cache[1]` are both at port 64 of VM `data[0]`"));
+    assert_eq!(
+        problems(&ports),
+        [
+            "34:3 1 of the 2 components of `cache` find no room on `data`, `cache[1]` first: a component of `cache` is at port 64 of `data[0]` already (more VMs, or fewer components)"
+        ]
+    );
 }
 
 #[test]
@@ -237,4 +245,187 @@ fn files_are_put_together_and_overridden() {
     assert!(told.contains("is described in another file already"), "{told}");
     let told = expand(&main.replace("extends: Cache", "extends: Large")).unwrap_err().to_string();
     assert!(told.contains("a type cannot extend itself: Large → Large"), "{told}");
+}
+
+#[test]
+fn a_text_stays_as_it_is_written() {
+    let text = |default: &str| {
+        let typed =
+            SHOP.replace("default: 64 } }", &format!("default: 64 }}, more: {{ type: text, default: {default} }} }}"));
+        expand(&typed).parameters(&protocol::Name::new("cache").unwrap())["more"].clone()
+    };
+    for written in ["1.10", "12345678901234567890", "1e3", "true"] {
+        assert_eq!(text(written), written);
+    }
+}
+
+#[test]
+fn only_where_somebody_listens_a_port_is_taken() {
+    let file = |lines: &str, second: &str| {
+        format!(
+            "holdfast: 1\napplication: ports\ntypes:\n  T:\n    parameters: {{ p: {{ type: port, default: 8080 }}, upstream: {{ type: port, default: 5432 }} }}\n{lines}\nvms: {{ v: {{}} }}\ncomponents:\n  a: {{ type: T }}\n  b: {{ type: T{second} }}\n"
+        )
+    };
+    let taken = ", `b[0]` first: a component of `a` is at port 8080 of `v[0]` already";
+    for listens in [
+        "    operations: { check: { tcp: 8080 } }",
+        "    operations: { check: { tcp: \"8080\" } }",
+        "    operations: { check: { tcp: \"{{ parameters.p }}\", host: 127.0.0.1 } }",
+        "    operations: { check: { http: \"http://{{ host }}:8080/health\" } }",
+        "    exports: { e: { values: { port: port } } }\n    values: { port: 8080 }",
+        "    exports: { e: [host, port] }\n    values: { port: \"{{ parameters.p }}\" }",
+        "    exports: { e: { values: { port: port } } }\n    values: { base: 8000, port: \"{{ values.base | int + 80 }}\" }",
+    ] {
+        let told = problems(&file(listens, ""));
+        assert!(told.len() == 1 && told[0].contains(taken), "{listens}: {told:#?}");
+    }
+    for elsewhere in [
+        "    operations: { start: { process: \"exec t --upstream {{ parameters.upstream }}\" } }",
+        "    operations: { check: { tcp: 8080, host: example.com } }",
+        "    operations: { check: { http: \"http://example.com:8080/\" } }",
+        "    exports: { e: { values: { host: text, port: port } } }\n    values: { host: example.com, port: 8080 }",
+    ] {
+        assert_eq!(problems(&file(elsewhere, "")), [""; 0], "{elsewhere}");
+    }
+    let check = "    operations: { check: { tcp: \"{{ parameters.p }}\" } }";
+    assert_eq!(problems(&file(check, ", parameters: { p: 8081 }")), [""; 0]);
+    // Whoever has a choice of VMs goes where the port is free.
+    assert_eq!(problems(&file(check, "").replace("v: {}", "v: { count: 2 }")), [""; 0]);
+}
+
+#[test]
+fn operations_that_cannot_work_are_told() {
+    let tcp = "check: { tcp: \"{{ port }}\" }";
+    for (wrong, says) in [
+        ("99999", "`tcp` is a port from 1 to 65535, not `99999`"),
+        ("0", "`tcp` is a port from 1 to 65535, not `0`"),
+        ("abc", "not `abc`"),
+        ("\"localhost:80\"", "not `localhost:80` (the address is `host`)"),
+    ] {
+        check(tcp, &format!("check: {{ tcp: {wrong} }}"), says);
+    }
+    for (wrong, says) in [
+        ("x", "`http` is an address such as http://host:port/path, not `x`"),
+        ("\"https://{{ host }}/\"", "nothing is encrypted here"),
+        ("\"http://{{ host }}:http/\"", "and `http` is no port"),
+    ] {
+        check(tcp, &format!("check: {{ http: {wrong} }}"), says);
+    }
+    check(tcp, "check: { command: \"true\", host: x }", "`host` says where the port of `tcp` is, and there is none");
+    check(tcp, "stop: { time-limit: 5s }", "`time-limit` is for a `command`, and there is none");
+    check(tcp, "rebind: { signal: HUP, time-limit: 5s }", "`time-limit` is for a `command`, and there is none");
+    check(
+        "mydb --port {{ port }}\" }",
+        "mydb --port {{ port }}\", time-limit: 5s }",
+        "`time-limit` is for what ends, and this stays",
+    );
+    check(
+        "start: { process: [app, --config, \"{{ directory }}/app.conf\"] }",
+        "start: { script: x }\n      stop: { command: x }",
+        "no process that could be sent a signal (use `rebind: { command: … }`)",
+    );
+    check("type: Cache, on: data", "type: Cache, load: { factor: 2 }, on: data", "a load says what `each` can take");
+}
+
+#[test]
+fn nothing_is_withheld_because_of_something_else() {
+    let wrong = "check: { tcp: \"{{ port }}\", liveness: no, attempt: 1.5s, ready-within: 1d }";
+    let told = problems(&SHOP.replace("check: { tcp: \"{{ port }}\" }", wrong));
+    assert_eq!(told.len(), 3, "{told:#?}");
+    let other = SHOP.replace("size: 64 } }", "size: big } }");
+    let told = problems(&other.replace("bind: { db: one }", "bind: { db: databse }"));
+    assert_eq!(told.len(), 2, "{told:#?}");
+    assert!(told[1].contains("there is no component `databse`"), "{told:#?}");
+    let told = problems(&other.replace("{ export: sql }", "{ export: sqll }"));
+    assert!(told.len() == 2 && told[1].contains("needs export `sqll`"), "{told:#?}");
+    // But a component that could not be read is not missing.
+    let told = problems(&SHOP.replace("type: Database,", "type: Databas,").replace("{ db: one }", "{ db: database }"));
+    assert!(told.len() == 1 && told[0].contains("there is no type `Databas`"), "{told:#?}");
+}
+
+#[test]
+fn what_may_be_in_a_file_that_cannot_be_read_is_not_missing() {
+    let tab = SHOP.replace("  Database:\n", "\tDatabase:\n");
+    let told = problems(&tab);
+    assert!(told.len() == 1 && told[0].contains("no YAML"), "{told:#?}");
+    let main = "holdfast: 1\napplication: shop\ninclude: common.yaml\ncomponents:\n  cache: { type: Cache, on: data }\noverride: { types: { App: { exports: ~ } } }\n";
+    for broken in [Err("there is no such file".to_owned()), Ok("types:\n\tx: 1\n".to_owned())] {
+        let mut open = |name: &str| if name == "shop.yaml" { Ok(main.into()) } else { broken.clone() };
+        let read = Application::read("shop.yaml", &Inputs::default(), &mut open);
+        let told = read.and_then(|it| it.expand(&Surroundings::default())).unwrap_err();
+        assert_eq!(told.0.len(), 1, "{told}");
+    }
+}
+
+#[test]
+fn a_number_in_quotes_is_told_as_such() {
+    check(
+        "web: { count: 2",
+        "web: { count: \"2\"",
+        "`count` is a whole number, not the text \"2\" (take the quotes away)",
+    );
+    check("size: 64 } }", "size: \"64\" } }", "`size` is a whole number, not the text \"64\" (take the quotes away)");
+    let truth = SHOP.replace("{ type: integer, default: 64 }", "{ type: boolean, default: \"true\" }");
+    let told = problems(&truth.replace("parameters: { size: 64 }", "parameters: { size: false }"));
+    assert_eq!(told, ["12:51 `size` is `true` or `false`, not the text \"true\" (take the quotes away)"]);
+    check("size: 64 } }", "size: \"big\" } }", "`size` is a whole number, not `big`");
+}
+
+#[test]
+fn a_value_that_nothing_says_is_told_where_it_is_exported() {
+    let told = problems(&SHOP.replace("values: [host, port], capacity", "values: [host, port, prot], capacity"));
+    assert_eq!(told, ["6:35 an export hands out `prot`, but nothing says what it is (did you mean `port`?)"]);
+}
+
+#[test]
+fn what_is_laid_over_something_else_is_told_where_it_is_laid() {
+    let laid = |over: &str| problems(&SHOP.replace("vms:\n", &format!("  Other: {{ extends: App, {over} }}\nvms:\n")));
+    let says = " (take away what this is laid over: ";
+    for (over, taken) in [
+        ("imports: { cache: { strong: 1 } }", "`weak: ~`)"),
+        ("operations: { start: { script: x }, stop: { command: x }, rebind: ~ }", "`process: ~`)"),
+        ("operations: { rebind: { command: x } }", "`signal: ~`)"),
+    ] {
+        let told = laid(over);
+        assert!(told.len() == 1 && told[0].starts_with("28:"), "{told:#?}");
+        assert!(told[0].contains(says) && told[0].ends_with(taken), "{told:#?}");
+    }
+    assert_eq!(laid("imports: { cache: { weak: ~, strong: 1 } }"), [""; 0]);
+}
+
+#[test]
+fn wiring_that_cannot_be_is_told_as_it_is() {
+    let peers = "holdfast: 1\napplication: ring\ntypes: { N: { imports: { peers: { export: e, value: all } }, exports: { e: [host] } } }\nvms: { v: {} }\ncomponents:\n  n: { type: N, count: 3, bind: { peers: all } }\n";
+    assert_eq!(
+        problems(peers),
+        [
+            "6:42 import `peers` of `n` needs export `e`, which only `n` itself has (say so: `bind: { peers: { from: n } }`)"
+        ]
+    );
+    assert_eq!(problems(&peers.replace("peers: all }", "peers: { from: n } }")), [""; 0]);
+    let two = SHOP.replace("{ export: sql }", "{ export: sql, strong: 2 }");
+    let told = problems(&two.replace("bind: { db: one }", "bind: { db: index }"));
+    assert!(told[0].contains("`app[0].db` needs 2 providers, and by index each has one"), "{told:#?}");
+    check(
+        "type: Database, on: data, count: 2 }",
+        "type: Database, on: data, count: 0 }\n  other: { type: Database, on: data }",
+        "could be bound to",
+    );
+    let empty = SHOP.replace("type: Database, on: data, count: 2 }", "type: Database, on: data, count: 0 }");
+    let told = problems(&empty.replace("bind: { db: one }", "bind: { db: database }"));
+    assert_eq!(told, ["34:52 import `db` of `app` is bound to `database`, of which there are none (`count`)"]);
+}
+
+#[test]
+fn one_file_is_read_once_however_it_is_named() {
+    let main = "holdfast: 1\napplication: shop\ninclude: [d1.yaml, ./d2.yaml]\nvms: { v: {} }\ncomponents: { t: { type: T } }\n";
+    let mut open = |name: &str| match name {
+        "shop.yaml" => Ok(main.into()),
+        "d1.yaml" => Ok("include: sub/common.yaml\n".into()),
+        "d2.yaml" => Ok("include: ./sub/../sub/common.yaml\n".into()),
+        "sub/common.yaml" => Ok("types: { T: {} }\n".into()),
+        other => Err(format!("there is no {other}")),
+    };
+    let read = Application::read("shop.yaml", &Inputs::default(), &mut open);
+    read.and_then(|it| it.expand(&Surroundings::default())).unwrap_or_else(|problems| panic!("{problems}"));
 }

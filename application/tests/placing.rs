@@ -101,7 +101,7 @@ fn places_conflicts_ports_and_constraints_are_kept() {
     assert!(places(&one).contains(&"web-server[1] on large[2]".to_owned()), "{:?}", places(&one));
     let conflict = expand(&base.replace("Web: {", "Web: { conflicts: Web,"));
     assert_eq!(cost(&conflict), 35);
-    let ports = base.replace("Web: {", "Web: { parameters: { port: { type: port, default: 80 } },");
+    let ports = base.replace("Web: {", "Web: { operations: { check: { tcp: 80 } },");
     assert_eq!(cost(&expand(&ports)), 35);
 }
 

@@ -61,12 +61,17 @@ fn file(tiers: &[Tier]) -> String {
         let values = sort.map_or("[host, it]".to_owned(), |sort| format!("{{ host: text, it: {sort} }}"));
         writeln!(text, "    exports: {{ e{place}: {{ values: {values} }} }}").unwrap();
         let said = if by_parameter { "\"{{ parameters.it }}\"" } else { value };
-        writeln!(text, "    values: {{ it: {said} }}").unwrap();
+        // A port of its own could be had by one component of each VM.
+        writeln!(text, "    values: {{ host: elsewhere, it: {said} }}").unwrap();
         writeln!(text, "    parameters: {{ it: {value}, x: {{ default: \"a: 'b' #{place}\" }} }}").unwrap();
         // Whoever can calculates.
         let below = place.checked_sub(1).and_then(|it| tiers[it].value.sort);
         let more = if ["integer", "number", "port"].contains(&below.unwrap_or_default()) { " + 1" } else { "" };
-        let reads = if place == 0 { String::new() } else { format!("{{{{ imports.below[0].it{more} }}}}") };
+        let reads = if place == 0 {
+            String::new()
+        } else {
+            format!("{{% if imports.below %}}{{{{ imports.below[0].it{more} }}}}{{% endif %}}")
+        };
         write!(text, "    files:\n      f: |\n        # no remark {{{{ parameters.x }}}} {reads}\n          deeper\n")
             .unwrap();
     }

@@ -148,6 +148,7 @@ fn whoever_an_import_may_be_bound_to_agrees_on_what_it_reads() {
     assert_eq!(problems(&one), [""; 0]);
     // For whoever is bound to nobody so far, what is a secret of one of them is one, too.
     let nobody = second("[host, port, tls, key]").replace("[database, other]", "none");
+    let nobody = nobody.replace("conf: \"", "conf: \"{% if imports.db %}").replace("key }}\"", "key }}{% endif %}\"");
     let nobody = expand(&nobody.replace("{ db: sql }", "{ db: { export: sql, weak: 0 } }"));
     let recipe = serde_json::to_value(&nobody.definitions[&app].recipe).unwrap();
     assert_eq!(recipe["sorts"]["imports"]["db"]["key"], "secret");

@@ -208,7 +208,7 @@ async fn an_application_that_others_use_is_replaced_in_safe_order_and_cannot_be_
     std::fs::write(&own_path, &own).unwrap();
     // Who is used has to be there first.
     let early = site.holdfast(&["apply", "own.yaml", "--yes"]);
-    assert!(String::from_utf8_lossy(&early.stderr).contains("the manager has no application `shared`"));
+    assert!(String::from_utf8_lossy(&early.stderr).contains("no application `shared` is known here"));
     apply(&site, &shared_path);
     apply(&site, &own_path);
     all_started(&site, 2).await;

@@ -6,6 +6,7 @@
 //! - [`machine`]: the protocol's machine as the engine drives it;
 //! - [`recipe`]: how the operations of a kind of component are carried out, as an application file says it;
 //! - [`sort`]: what the values of components can be;
+//! - [`template_bounds`]: how large a template may be;
 //! - [`host`]: carries them out with real processes, files and ports, and says how they ended.
 
 pub mod host;
@@ -14,6 +15,7 @@ mod presence;
 pub mod program;
 pub mod recipe;
 pub mod sort;
+pub mod template_bounds;
 mod workshop;
 
 pub use presence::Presence;

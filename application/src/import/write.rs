@@ -10,6 +10,7 @@ use super::{
     words::{self, scalar},
 };
 use crate::source::Span;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The name of the variable that holds the folder of the compose file.
 pub(super) const FOLDER: &str = "compose_folder";
@@ -50,8 +51,10 @@ pub(super) fn application(name: &str, options: &ComposeOptions, compose: &Compos
         With::Docker => "A service with an image is a container on the network of its VM",
         With::Process => "A service is its command, run on its VM; images are not used",
     };
+    let count = machines(compose, &ports, desk);
+    let place = if count > 1 { "VMs of one group, as many as their ports need" } else { "one VM" };
     let about = format!(
-        "From {} by `holdfast import compose`. {what}. All are on one VM; more groups under `vms` and other words after `on` spread them.",
+        "From {} by `holdfast import compose`. {what}. All are on {place}; more groups under `vms` and other words after `on` spread them.",
         file.escape_debug()
     );
     let mut text = remark_lines(&about, 0);
@@ -73,7 +76,8 @@ pub(super) fn application(name: &str, options: &ComposeOptions, compose: &Compos
         own.iter().for_each(|(_, says)| text += &remark_lines(says, 2));
         text += &format!("  {}:\n{}", names[place].kind, it.type_lines);
     }
-    text += "\nvms:\n  machine: { cloud: local }\n\ncomponents:\n";
+    let count = if count > 1 { format!(", count: {count}") } else { String::new() };
+    text += &format!("\nvms:\n  machine: {{ cloud: local{count} }}\n\ncomponents:\n");
     for (place, it) in written.iter().enumerate() {
         text += &format!("  {}: {}\n", names[place].component, it.component);
     }
@@ -155,6 +159,25 @@ fn ports(compose: &Compose) -> Vec<Vec<Port>> {
         }
     }
     ports
+}
+
+/// How many machines are needed because on each of them a port can be had once.
+fn machines(compose: &Compose, ports: &[Vec<Port>], desk: &Desk) -> u64 {
+    let mut wanted: BTreeMap<u16, u64> = BTreeMap::new();
+    for (service, ports) in compose.services.iter().zip(ports) {
+        let said = match service.count.as_ref().map(|it| it.pieces.as_slice()) {
+            Some([Piece::Literal(text)]) => Some(text),
+            Some([Piece::Variable(variable)]) => {
+                let known = desk.variables.iter().find(|(name, _)| **name == variable.name);
+                known.and_then(|(_, it)| it.default.as_ref())
+            }
+            _ => None,
+        };
+        let count = said.and_then(|it| it.parse().ok()).unwrap_or(1);
+        let own: BTreeSet<u16> = ports.iter().map(|it| it.number).collect();
+        own.into_iter().for_each(|port| *wanted.entry(port).or_default() += count);
+    }
+    wanted.into_values().max().unwrap_or(1).max(1)
 }
 
 /// On one machine, a port can be had once.

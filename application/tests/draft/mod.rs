@@ -117,7 +117,7 @@ impl Draft {
         let mut text = "holdfast: 1\napplication: random\ntypes:\n".to_owned();
         for (it, name) in self.types.iter().zip(TYPES) {
             let conflicts = it.conflicts.map_or(String::new(), |other| format!("conflicts: {}, ", TYPES[other]));
-            let port = if it.port { "parameters: { port: { type: port, default: 80 } }, " } else { "" };
+            let port = if it.port { "operations: { check: { tcp: 80 } }, " } else { "" };
             let resources = format!("resources: {{ cpu: {}, memory: {} }}", it.cpu, it.memory);
             text += &format!("  {name}: {{ {conflicts}{port}{resources} }}\n");
         }

@@ -16,6 +16,7 @@ use super::{failure::Failure, ports::Ports};
 use crate::{
     recipe::{CommandLine, Recipe},
     sort::{Sort, Sorted},
+    template_bounds::excess,
 };
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value, escape_formatter, value::ValueKind};
 use protocol::{HeldBinding, Name, Values};
@@ -32,6 +33,9 @@ use std::{
 const RENDERED_BYTES_MAX: usize = 1 << 20;
 /// Steps that one rendering may take; enough for any honest template.
 const STEPS_MAX: u64 = 1_000_000;
+
+/// So many values are followed to know the text of one.
+const KNOWN_MAX: usize = 20;
 
 /// What templates see.
 #[derive(Clone, Debug)]
@@ -142,6 +146,9 @@ impl View<'_> {
     }
 
     fn render_with(&self, what: &str, text: &str, environment: &mut Environment) -> Result<String, Failure> {
+        if let Some((_, why)) = excess(text) {
+            return Err(Failure::new(format!("template of {what}: {why}")));
+        }
         let mut rendered = Bounded(Vec::new());
         environment
             .template_from_str(text)
@@ -152,15 +159,50 @@ impl View<'_> {
 }
 
 impl Recipe {
-    /// The text of a value, where only its template and parameters that are no secrets decide it.
+    /// The text of a value, where only templates and parameters that are no secrets decide it.
     pub fn known(&self, value: &Name) -> Option<String> {
-        let environment = environment();
-        let template = environment.template_from_str(&self.values.get(value)?.template).ok()?;
-        if template.undeclared_variables(false).iter().any(|name| name != "parameters") {
+        let mut known = BTreeMap::from([(value.clone(), None)]);
+        self.known_in(&self.values.get(value)?.template, None, &mut known)
+    }
+
+    /// The text of a template, where only parameters that are no secrets, values that are known and the VM's address decide
+    /// it; with this word in the place of that address.
+    pub fn known_at(&self, template: &str, host: &str) -> Option<String> {
+        self.known_in(template, Some(host), &mut BTreeMap::new())
+    }
+
+    /// `known` are values that were looked at already. Those that are still being looked at cannot be known before the others.
+    fn known_in(&self, text: &str, host: Option<&str>, known: &mut BTreeMap<Name, Option<String>>) -> Option<String> {
+        if excess(text).is_some() {
             return None;
         }
+        let environment = environment();
+        let template = environment.template_from_str(text).ok()?;
+        let mut context = BTreeMap::from([("parameters".to_owned(), Value::from_serialize(&self.parameters))]);
+        context.extend(host.map(|host| ("host".to_owned(), host.into())));
+        let mut values = Values::new();
+        for read in template.undeclared_variables(true) {
+            let (first, rest) = read.split_once('.').unwrap_or((&read, ""));
+            let own = match first {
+                "parameters" => continue,
+                "host" if host.is_some() => continue,
+                "values" => rest,
+                "host" | "name" | "directory" | "imports" => return None,
+                own => own,
+            };
+            let own = Name::new(own).ok()?;
+            if !known.contains_key(&own) && known.len() < KNOWN_MAX {
+                known.insert(own.clone(), None);
+                let text = self.known_in(&self.values.get(&own)?.template, host, known);
+                known.insert(own.clone(), text);
+            }
+            let text = known.get(&own).cloned().flatten()?;
+            values.insert(own, text.into());
+        }
+        let own = || seen(&values, Some(&self.sorts.values));
+        context.insert("values".to_owned(), own().collect());
+        context.extend(own());
         let mut rendered = Bounded(Vec::new());
-        let context = BTreeMap::from([("parameters", Value::from_serialize(&self.parameters))]);
         template.render_captured_to(context, &mut rendered).ok()?;
         String::from_utf8(rendered.0).ok()
     }
@@ -173,6 +215,8 @@ fn environment() -> Environment<'static> {
     environment.set_fuel(Some(STEPS_MAX));
     environment.set_debug(true);
     environment.add_filter("quote", quote);
+    // With it, something could be put into itself, and would be shown without end.
+    environment.remove_global("namespace");
     environment.set_formatter(|out, state, value| match value.kind() {
         ValueKind::Bool => out.write_str(&as_written(value)).map_err(Error::from),
         _ => escape_formatter(out, state, value),
@@ -301,19 +345,28 @@ mod tests {
 
     #[test]
     fn a_value_is_known_where_only_parameters_decide_it() {
-        let known = |template: &str| {
-            let recipe = Recipe {
-                parameters: [("workers".to_owned(), 4.into()), ("tls".into(), true.into())].into(),
-                secrets: [("word".to_owned(), "hunter2".to_owned())].into(),
-                values: [(name("it"), HandedOut { template: template.into(), at: At::Prepare })].into(),
-                ..Recipe::default()
-            };
-            recipe.known(&name("it"))
+        let recipe = |template: &str| Recipe {
+            parameters: [("workers".to_owned(), 4.into()), ("tls".into(), true.into())].into(),
+            secrets: [("word".to_owned(), "hunter2".to_owned())].into(),
+            values: [("it", template), ("port", "{{ parameters.workers }}")]
+                .map(|(it, template)| (name(it), HandedOut { template: template.into(), at: At::Prepare }))
+                .into(),
+            ..Recipe::default()
         };
+        let known = |template: &str| recipe(template).known(&name("it"));
+        assert_eq!(known("{{ port }}{{ values.port }}").as_deref(), Some("44"));
+        let address = recipe("{{ free_port() }}").known_at("http://{{ host }}:{{ port }}/", "here");
+        assert_eq!(address.as_deref(), Some("http://here:4/"));
         assert_eq!(known("80").as_deref(), Some("80"));
         assert_eq!(known("{{ parameters.workers * 2 }} {{ parameters.tls }}").as_deref(), Some("8 true"));
-        let unknown =
-            ["{{ free_port() }}", "{{ host }}", "{{ imports.db[0].port | default(1) }}", "{{ parameters.word }}", "{{"];
+        let unknown = [
+            "{{ free_port() }}",
+            "{{ host }}",
+            "{{ imports.db[0].port | default(1) }}",
+            "{{ parameters.word }}",
+            "{{",
+            "{{ it }}",
+        ];
         for template in unknown {
             assert_eq!(known(template), None, "{template}");
         }
@@ -343,6 +396,8 @@ mod tests {
             ("{% for a in range(9000) %}{{ 'x' * 1000 }}{% endfor %}", "longer than"),
             ("{{ 1 // 0 }}", "1 // 0"),
             ("{{ prot | quote }}", "what is quoted is not there"),
+            (&format!("{{{{ 1{} }}}}", "+1".repeat(12_000)), "more than 500 parts"),
+            ("{% set n = namespace(x=0) %}{% set n.x = n %}{{ n }}", "unknown name `namespace"),
         ] {
             let told = check(template).unwrap_err();
             assert!(told.contains(expected), "{told}");

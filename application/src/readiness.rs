@@ -1,0 +1,144 @@
+//! How a component is asked whether it is ready, and at which ports it listens, as far as a file says.
+
+use crate::{
+    application::ComponentGroup,
+    component_type::ComponentType,
+    node::{Content, Node},
+    operations::{Builder, CHECK_FIELDS, Stage},
+    reading::Fields,
+};
+use protocol::Name;
+use std::collections::BTreeSet;
+use vm_agent::{
+    recipe::{Check, Probe, Recipe},
+    sort::Sort,
+};
+
+/// What stands for the VM's own address where it is not known.
+const OWN: &str = "own.address";
+
+impl Builder<'_> {
+    pub(crate) fn check(&mut self, node: &Node) -> Option<Check> {
+        let fields = self.reading.fields(node, "`check`", CHECK_FIELDS);
+        let probe = self.probe(&fields);
+        let usual = Check::of(probe.clone().unwrap_or(Probe::Http { url: String::new() }));
+        let liveness_ms = match fields.get("liveness") {
+            Some(node) if matches!(&node.content, Content::Scalar { text, .. } if text == "never") => Some(None),
+            Some(node) => self.reading.duration_ms(node, "`liveness` (or `never`)").map(Some),
+            None => Some(usual.liveness_ms),
+        };
+        let failures = fields.get("failures");
+        let failures_max = failures.map_or(Some(usual.failures_max), |node| self.reading.count(node, "`failures`"));
+        if failures_max == Some(0) || liveness_ms == Some(Some(0)) {
+            self.reading.wrong(node.span, "`failures` and `liveness` are at least 1");
+        }
+        let [interval, ready_within, attempt] =
+            [("interval", usual.interval_ms), ("ready-within", usual.ready_within_ms), ("attempt", usual.attempt_ms)]
+                .map(|(name, usual)| self.time(&fields, name, usual));
+        Some(Check {
+            probe: probe?,
+            interval_ms: interval?,
+            ready_within_ms: ready_within?,
+            attempt_ms: attempt?,
+            liveness_ms: liveness_ms?,
+            failures_max: failures_max?,
+        })
+    }
+
+    fn probe(&mut self, fields: &Fields<'_>) -> Option<Probe> {
+        let ways = ["tcp", "http", "command"];
+        if let (None, Some((key, _))) = (fields.get("tcp"), fields.entry("host")) {
+            self.reading.wrong(key.span, "`host` says where the port of `tcp` is, and there is none");
+        }
+        match ways.map(|name| fields.get(name)) {
+            [Some(node), None, None] => {
+                let host = fields.get("host").map(|node| self.template(node, "`host`", Stage::Run));
+                let port = self.template(node, "`tcp`", Stage::Run)?;
+                if !port.contains('{') && Sort::Port.read(port.trim()).is_none() {
+                    let right = if port.contains(':') { " (the address is `host`)" } else { "" };
+                    let says = format!("`tcp` is {}, not {}{right}", Sort::Port.wanted(), node.in_words());
+                    self.reading.wrong(node.span, says);
+                }
+                Some(Probe::Tcp { port, host: host.flatten() })
+            }
+            [None, Some(node), None] => {
+                let url = self.template(node, "`http`", Stage::Run)?;
+                if let Some(why) = not_http(&url) {
+                    self.reading.wrong(node.span, format!("`http` is an address such as http://host:port/path, {why}"));
+                }
+                Some(Probe::Http { url })
+            }
+            [None, None, Some(command)] => Some(Probe::Command { run: self.line(command, Stage::Run)? }),
+            _ => {
+                let says = "`check` tries `tcp`, `http` or a `command`: one of them";
+                self.reading.not_one_of(fields, &ways, says);
+                None
+            }
+        }
+    }
+}
+
+/// Why an address is none that can be asked, as far as it is known before its templates are rendered.
+fn not_http(url: &str) -> Option<String> {
+    let shown = crate::node::in_words(url);
+    if url.trim().starts_with('{') {
+        return None;
+    }
+    let Some(rest) = url.trim().strip_prefix("http://") else {
+        let is_encrypted = url.trim().starts_with("https://");
+        let right = if is_encrypted { " (nothing is encrypted here; a `command` can do it)" } else { "" };
+        return Some(format!("not {shown}{right}"));
+    };
+    let port = authority(rest)?.1;
+    let is_port = port.is_empty() || port.contains('{') || Sort::Port.read(port).is_some();
+    (!is_port).then(|| format!("and {} is no port", crate::node::in_words(port)))
+}
+
+/// The address and the port of what follows `http://`; nothing if there is no address.
+fn authority(rest: &str) -> Option<(&str, &str)> {
+    let authority = rest.split('/').next().filter(|it| !it.is_empty())?;
+    Some(authority.rsplit_once(':').filter(|(_, port)| !port.contains(']')).unwrap_or((authority, "")))
+}
+
+/// The ports that the components of a group listen at, where they are known: those of the check, and those that it hands
+/// out together with its own address.
+pub(crate) fn ports(component_type: &ComponentType, group: &ComponentGroup) -> BTreeSet<u64> {
+    let recipe = Recipe { parameters: group.parameters.clone(), ..component_type.recipe.clone() };
+    let known = |template: &str| recipe.known_at(template, OWN);
+    let is_own = |host: &str| [OWN, "localhost", "127.0.0.1", "0.0.0.0", "[::1]", "::1"].contains(&host.trim());
+    let mut texts: Vec<Option<String>> = Vec::new();
+    match recipe.operations.check.as_ref().map(|it| &it.probe) {
+        Some(Probe::Tcp { port, host }) => {
+            let here = host.as_ref().is_none_or(|host| known(host).is_some_and(|host| is_own(&host)));
+            texts.extend(here.then(|| known(port)));
+        }
+        Some(Probe::Http { url }) => {
+            let url = known(url).unwrap_or_default();
+            if let Some((host, port)) = url.trim().strip_prefix("http://").and_then(authority)
+                && is_own(host)
+            {
+                texts.push(Some(if port.is_empty() { "80".into() } else { port.into() }));
+            }
+        }
+        Some(Probe::Command { .. }) | None => {}
+    }
+    for export in component_type.exports.values() {
+        // With another address, it is the port of another machine.
+        let host = export.values.iter().find(|it| it.as_str() == "host").and_then(|it| recipe.values.get(it));
+        if host.is_none_or(|host| known(&host.template).is_some_and(|host| is_own(&host))) {
+            let values = export.values.iter().filter(|it| is_port(it, component_type));
+            texts.extend(values.filter_map(|it| recipe.values.get(it)).map(|it| known(&it.template)));
+        }
+    }
+    let ports = texts.into_iter().flatten();
+    ports.filter_map(|text| Sort::Port.read(text.trim()).and_then(|it| it.as_u64())).collect()
+}
+
+/// Whether a value is a port: it is said to be one, or it is a parameter that is.
+fn is_port(value: &Name, component_type: &ComponentType) -> bool {
+    let template = component_type.recipe.values.get(value).map(|it| it.template.trim());
+    let inside = template.and_then(|it| it.strip_prefix("{{")?.strip_suffix("}}"));
+    let parameter = inside.and_then(|it| it.trim().strip_prefix("parameters."));
+    component_type.recipe.sorts.values.of(value) == Sort::Port
+        || parameter.and_then(|it| component_type.parameters.get(it)).is_some_and(|it| it.sort == Sort::Port)
+}
