@@ -39,6 +39,7 @@ mod placement;
 mod problem;
 mod reading;
 mod rolling;
+mod same;
 mod schema;
 mod source;
 mod template;
@@ -60,7 +61,8 @@ pub use import::{ComposeOptions, Imported, Remark, With, import_compose};
 pub use nearest::hint;
 pub use picture::picture;
 pub use problem::{Problem, Problems};
-pub use rolling::rolling;
+pub use rolling::{OutAlready, rolling};
+pub use same::says_the_same;
 pub use schema::schema;
 
 use serde::{Deserialize, Serialize};

@@ -2,9 +2,12 @@
 
 use crate::{application_file::Record, definition, failure::Failure, operator::Operator};
 use application::{Expansion, Found, Key};
-use cloud_manager::document::{ApplicationRecord, Status, change::read_binding};
+use cloud_manager::document::{ApplicationRecord, Component, Status, change::read_binding};
 use protocol::{Name, Operation};
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// One application.
 pub(crate) struct Applied {
@@ -35,6 +38,8 @@ pub(crate) struct Around {
     pub(crate) others: Vec<Expansion>,
     /// How long operations of components took when they were last done.
     pub(crate) learned: Learned,
+    /// Components of the application that are not started.
+    pub(crate) out: BTreeSet<Key>,
 }
 
 /// How long operations of components took.
@@ -59,7 +64,7 @@ pub(crate) fn all(operator: &Operator, status: &Status) -> Result<Vec<Applied>, 
 
 /// One application, and what there is around it.
 pub(crate) fn one(operator: &Operator, name: &str) -> Result<(Option<Applied>, Around), Failure> {
-    let status = operator.get("/v1/status")?;
+    let status: Status = operator.get("/v1/status")?;
     let (mut own, mut others) = (None, Vec::new());
     for applied in all(operator, &status)? {
         if applied.name() == name {
@@ -68,7 +73,10 @@ pub(crate) fn one(operator: &Operator, name: &str) -> Result<(Option<Applied>, A
             others.push(applied.found);
         }
     }
-    Ok((own, Around { others, learned: learned(&status) }))
+    let is_out = |it: &&Component| it.state != "started" && !it.leaving;
+    let out = status.components.iter().filter(is_out).filter_map(|it| it.name.split_once('/'));
+    let out = out.filter(|(application, _)| *application == name).filter_map(|(_, key)| key.parse().ok()).collect();
+    Ok((own, Around { others, learned: learned(&status), out }))
 }
 
 fn learned(status: &Status) -> Learned {

@@ -65,6 +65,9 @@ pub(crate) enum Failure {
     /// A file of components, or an application file, is not well written. Each problem is told with its place.
     #[error("{0}")]
     Application(application::Problems),
+    /// Too many components of a group are out already to replace others of it.
+    #[error(transparent)]
+    OutAlready(#[from] application::OutAlready),
     /// A secret could not be had. Nothing was changed.
     #[error("secret {name} cannot be had from the {from}: {why}")]
     Secret {

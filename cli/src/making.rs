@@ -24,6 +24,8 @@ use std::{
 };
 
 /// How a change is made.
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
 #[derive(Args, Clone, Debug)]
 pub(crate) struct HowOptions {
     /// How additions and removals meet: down-then-up, up-then-down or together [default: as it fits]
@@ -31,7 +33,7 @@ pub(crate) struct HowOptions {
     strategy: Option<Strategy>,
     /// Replace components in steps, so that at most so many of a group are out at once
     #[arg(long, value_name = "N")]
-    rolling: Option<usize>,
+    rolling: Option<NonZeroUsize>,
     /// Change nothing; say what would be changed, and whether the manager would take it
     #[arg(long)]
     dry_run: bool,
@@ -94,7 +96,10 @@ impl HowOptions {
         let json = self.waiting.operator.json;
         let nothing = Expansion::empty(after.application.clone());
         let then = before.as_ref().map_or(&nothing, |it| &it.found);
-        let ends = self.rolling.map_or_else(|| vec![after.clone()], |out_max| rolling(then, &after, out_max));
+        let ends = match self.rolling {
+            Some(out_max) => rolling(then, &after, out_max, &around.out)?,
+            None => vec![after.clone()],
+        };
         let (mut plan, steps) = Plan::new(then, &ends, around, self.strategy, restarts);
         plan.left = rest.as_ref().map_or(0, |it| it.left);
         // For programs there is one document: what came of it.
@@ -160,7 +165,8 @@ impl HowOptions {
                 self.waiting.ask(operator, "/v1/changes", &document)?
             } else {
                 let accepted = operator.post("/v1/changes", &document)?;
-                let tiers = Tiers::of(&step.after.application, &plan.foresight.moments);
+                let tiers =
+                    Tiers::of(&step.after.application, plan.foresight.moments.iter().filter(|it| it.step == place));
                 let wait = if is_last { progress_of_change::wait } else { progress_of_change::follow };
                 wait(operator, &accepted, json, tiers)?
             };

@@ -20,7 +20,7 @@ use model_check::explore::Settings;
 use planner::plan::TradeOff;
 use protocol::{Change, Name, Strategy, Wish};
 use serde::Serialize;
-use std::{collections::BTreeMap, iter, path::PathBuf};
+use std::{collections::BTreeMap, iter, num::NonZeroUsize, path::PathBuf};
 
 /// Lines of each sort.
 const LINES_MAX: usize = 40;
@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     svg: Option<PathBuf>,
     /// Replace components in steps, so that at most so many of a group are out at once
     #[arg(long, value_name = "N")]
-    rolling: Option<usize>,
+    rolling: Option<NonZeroUsize>,
     /// Check every order of events that this could lead to, as far as that is feasible
     #[arg(long)]
     explore: bool,
@@ -133,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         files::write(path, &application::picture(&before, &after))?;
     }
     let ends = match arguments.rolling {
-        Some(out_max) => rolling(&before, &after, out_max),
+        Some(out_max) => rolling(&before, &after, out_max, &around.out)?,
         None => vec![after.clone()],
     };
     let (mut plan, steps) = Plan::new(&before, &ends, &around, arguments.strategy, BTreeMap::new());
@@ -213,7 +213,8 @@ impl Plan {
             placement: after.choice.clone(),
             trade_offs: Vec::new(),
             foresight: match changes.is_empty() {
-                true => Foresight::default(),
+                // What is only remembered takes no time.
+                true => Foresight { seconds: Some(0.0), known: true, ..Foresight::default() },
                 false => foresight::foresee(before, after, around, changes),
             },
             explored: None,
