@@ -66,8 +66,11 @@ pub struct Applied {
     pub replaces: Option<u64>,
 }
 
-/// A look at the machine between two steps.
-pub type Look = Box<dyn FnOnce(&CloudManager) + Send>;
+/// Which cloud makes the VM of a name; of one that is not listed, an agent joins by itself.
+pub type Clouds = BTreeMap<Name, String>;
+
+/// A look at the machine and its clouds between two steps.
+pub type Look = Box<dyn FnOnce(&CloudManager, &Clouds) + Send>;
 
 /// What can be asked of the task that owns the machine.
 pub enum Call {
@@ -149,9 +152,17 @@ impl Desk {
         &self,
         look: impl FnOnce(&CloudManager) -> T + Send + 'static,
     ) -> Result<T, Halted> {
+        self.look_at_clouds(|machine, _| look(machine)).await
+    }
+
+    /// The same, with a look at which cloud makes which VM.
+    pub async fn look_at_clouds<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&CloudManager, &Clouds) -> T + Send + 'static,
+    ) -> Result<T, Halted> {
         self.call(|answer| {
             // Whoever asked may be gone by now; then nobody misses the answer.
-            Call::Look(Box::new(move |machine| drop(answer.send(look(machine)))))
+            Call::Look(Box::new(move |machine, clouds| drop(answer.send(look(machine, clouds)))))
         })
         .await
     }

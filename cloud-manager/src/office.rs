@@ -371,7 +371,9 @@ impl Desks {
                 };
                 self.tell(Message::Look(Box::new(look)));
             }
-            Call::Look(look) => self.tell(Message::Look(Box::new(|manager: &Manager| look(manager.machine())))),
+            Call::Look(look) => {
+                self.tell(Message::Look(Box::new(|manager: &Manager| look(manager.machine(), manager.clouds()))));
+            }
             Call::EventsAfter { number, at_most, answer } => {
                 let look = move |manager: &Manager| {
                     // Whoever asked may be gone by now; then nobody misses the answer.

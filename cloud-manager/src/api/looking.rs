@@ -8,6 +8,7 @@ use super::{
     reading::{Asked, Named, Part},
     view,
 };
+use crate::desk::Clouds;
 use crate::document::{ApplicationRecord, EventDocument, NewComponent, Well};
 use axum::{extract::State, http::StatusCode, response::Response};
 use protocol::letter::Question;
@@ -29,18 +30,18 @@ impl Api {
         Ok(chronicle)
     }
 
-    /// Looks at the machine with the chronicle at hand.
+    /// Looks at the machine and its clouds with the chronicle at hand.
     async fn look<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&CloudManager, &Chronicle) -> T + Send + 'static,
+        look: impl FnOnce(&CloudManager, &Clouds, &Chronicle) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let mut chronicle = self.chronicle().await?;
-        let looking = move |machine: &CloudManager| {
+        let looking = move |machine: &CloudManager, clouds: &Clouds| {
             chronicle.forget_strangers(machine.book());
             chronicle.learn(machine.book());
-            look(machine, &chronicle)
+            look(machine, clouds, &chronicle)
         };
-        Ok(self.desk.look(looking).await?)
+        Ok(self.desk.look_at_clouds(looking).await?)
     }
 }
 
@@ -68,12 +69,12 @@ pub(super) async fn vms(State(api): State<Api>) -> Result<Response, Problem> {
 }
 
 pub(super) async fn components(State(api): State<Api>) -> Result<Response, Problem> {
-    found(&api.look(|machine, chronicle| view::components(machine.book(), chronicle)).await?)
+    found(&api.look(|machine, _, chronicle| view::components(machine.book(), chronicle)).await?)
 }
 
 pub(super) async fn component(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
     let missing = format!("there is no component {name:?}");
-    let detail = api.look(move |machine, chronicle| {
+    let detail = api.look(move |machine, _, chronicle| {
         let book = machine.book();
         // One that is on its way out can be looked at as long as no other has taken its name.
         let entry = book.component(&name).or_else(|| book.components().find(|it| it.name == name));
