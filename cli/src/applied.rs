@@ -49,7 +49,7 @@ pub(crate) type Learned = BTreeMap<(Name, Operation), Duration>;
 pub(crate) fn all(operator: &Operator, status: &Status) -> Result<Vec<Applied>, Failure> {
     let kept: Vec<ApplicationRecord> = operator.get("/v1/applications")?;
     let mut records: Vec<(Record, Option<u64>)> = Vec::new();
-    for ApplicationRecord { name, record, version } in kept {
+    for ApplicationRecord { name, record, version, .. } in kept {
         let record = serde_json::from_value(record).map_err(|error| Failure::Record(name, error))?;
         records.push((record, version));
     }

@@ -3,6 +3,7 @@
 //! The machine belongs to one task, and nobody else touches it. What can be asked of that task is [`Call`]; a [`Desk`] is
 //! a handle that makes such calls and waits for their answers, and can be cloned freely.
 
+use crate::document::Deed;
 use protocol::letter::Question;
 use protocol::{
     CloudManager, ComponentId, Instruction, Name, VmId,
@@ -64,6 +65,8 @@ pub struct Applied {
     pub record: Option<String>,
     /// The version of the record that it replaces; whichever, if nothing is said.
     pub replaces: Option<u64>,
+    /// What is done to it.
+    pub deed: Deed,
 }
 
 /// Which cloud makes the VM of a name; of one that is not listed, an agent joins by itself.

@@ -357,8 +357,8 @@ impl Desks {
                 let about = in_words(&request);
                 let happening = match application {
                     None => Happening::Asked { request, about, clouds },
-                    Some(Applied { name, record, .. }) => {
-                        let about = format!("apply {name}: {about}");
+                    Some(Applied { name, record, deed, .. }) => {
+                        let about = format!("{deed} {name}: {about}");
                         Happening::Applied { request, about, clouds, application: name, record }
                     }
                 };

@@ -183,5 +183,6 @@ pub(super) async fn application(State(api): State<Api>, Named(name): Named) -> R
 fn recorded(name: &Name, record: &str) -> ApplicationRecord {
     // It was JSON when it came in.
     let version = Some(ApplicationRecord::version_of(Some(record)));
-    ApplicationRecord { name: name.to_string(), record: serde_json::from_str(record).unwrap_or_default(), version }
+    let record = serde_json::from_str(record).unwrap_or_default();
+    ApplicationRecord { name: name.to_string(), record, version, deed: None }
 }

@@ -23,7 +23,7 @@ pub use answer::{
     Accepted, Difference, JoinToken, NewJoinToken, NewToken, OperatorToken, Prediction, Problems, Role, Token, Well,
 };
 pub use change::{
-    ApplicationRecord, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm, WishDocument,
+    ApplicationRecord, Deed, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm, WishDocument,
 };
 pub use event::{ChangeRecord, EventDocument, Gap, PhaseRecord};
 pub use state::{Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm};
