@@ -42,6 +42,7 @@ mod problem;
 mod readiness;
 mod reading;
 mod rolling;
+mod same;
 mod schema;
 mod secrets;
 mod source;
@@ -67,7 +68,8 @@ pub use import::{ComposeOptions, Imported, Remark, With, import_compose};
 pub use nearest::hint;
 pub use picture::picture;
 pub use problem::{Problem, Problems};
-pub use rolling::rolling;
+pub use rolling::{OutAlready, rolling};
+pub use same::says_the_same;
 pub use schema::schema;
 
 use serde::{Deserialize, Serialize};

@@ -75,8 +75,8 @@ pub(crate) fn place(
             placed.insert(key, vm);
         }
         if let Some(first) = homeless.first() {
-            let why =
-                allowed.iter().find_map(|vm| site.lacks((name, group), vm)).unwrap_or_else(|| "there is no VM".into());
+            let none = if application.drained.is_empty() { "there is no VM" } else { "each of its VMs is drained" };
+            let why = allowed.iter().find_map(|vm| site.lacks((name, group), vm)).unwrap_or_else(|| none.into());
             let places = application.allowed(group);
             let places: Vec<&str> = places.iter().map(|it| it.group.as_str()).collect();
             let says = format!(

@@ -2,18 +2,50 @@
 //!
 //! What is new comes with the first step, what goes goes with the last. In between, components that are replaced are
 //! replaced a few at a time, providers before their clients. Each step is an expansion of its own: whoever is interrupted
-//! goes on from there.
+//! goes on from there. Who is not started when it begins is out already: it is replaced before others of its group are, and
+//! if it is not to be replaced, it counts among those that may be out.
 
 use crate::{
     difference::{Difference, How},
     expansion::{Expansion, Key},
 };
 use protocol::Name;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroUsize,
+};
 
-/// The steps from one expansion to another, of which each replaces at most so many components, all of one group. The last
-/// one is where they lead.
-pub fn rolling(before: &Expansion, after: &Expansion, out_max: usize) -> Vec<Expansion> {
+/// So many of a group are out already that no other may be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} {} not started, so {next} cannot be replaced with at most {out_max} of {group} out at once (help {} first, say a larger --rolling, or none)",
+    listed(.out),
+    if .out.len() == 1 { "is" } else { "are" },
+    if .out.len() == 1 { "it" } else { "them" }
+)]
+pub struct OutAlready {
+    /// The group.
+    pub group: Name,
+    /// Those of it that are not started and not to be replaced.
+    pub out: Vec<Key>,
+    /// The first that would be replaced.
+    pub next: Key,
+    /// How many may be out.
+    pub out_max: NonZeroUsize,
+}
+
+fn listed(keys: &[Key]) -> String {
+    keys.iter().map(Key::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The steps from one expansion to another, of which each replaces components of one group, so that at most so many of it
+/// are out. Some may be out already. The last step is where they lead.
+pub fn rolling(
+    before: &Expansion,
+    after: &Expansion,
+    out_max: NonZeroUsize,
+    out: &BTreeSet<Key>,
+) -> Result<Vec<Expansion>, OutAlready> {
     let difference = Difference::between(before, after);
     let mut replaced: BTreeMap<&Name, Vec<&Key>> = BTreeMap::new();
     for (key, how) in &difference.components {
@@ -23,7 +55,21 @@ pub fn rolling(before: &Expansion, after: &Expansion, out_max: usize) -> Vec<Exp
     }
     let mut waiting: Vec<Vec<&Key>> = Vec::new();
     for group in providers_first(after, replaced.keys().copied()) {
-        waiting.extend(replaced[group].chunks(out_max.max(1)).map(<[&Key]>::to_vec));
+        let all = &replaced[group];
+        let stay_out = out.iter().filter(|it| it.group == *group && after.components.contains_key(it));
+        let stay_out: Vec<&Key> = stay_out.filter(|it| !all.contains(it)).collect();
+        let (first, others): (Vec<&Key>, Vec<&Key>) = all.iter().partition(|it| out.contains(it));
+        let at_once = out_max.get().saturating_sub(stay_out.len());
+        match others.first() {
+            Some(next) if at_once == 0 => {
+                let out = stay_out.into_iter().cloned().collect();
+                return Err(OutAlready { group: group.clone(), out, next: (*next).clone(), out_max });
+            }
+            _ => {}
+        }
+        for keys in [first, others] {
+            waiting.extend(keys.chunks(at_once.max(1)).map(<[&Key]>::to_vec));
+        }
     }
     let mut steps: Vec<Expansion> = Vec::new();
     let mut last = before.clone();
@@ -43,7 +89,7 @@ pub fn rolling(before: &Expansion, after: &Expansion, out_max: usize) -> Vec<Exp
     if let Some(end) = steps.last_mut() {
         *end = after.clone();
     }
-    steps
+    Ok(steps)
 }
 
 /// What is wanted, but for some that are still as they were and for what goes.

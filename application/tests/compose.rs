@@ -136,6 +136,57 @@ fn whatever_is_wrong_is_told_at_once_with_its_place() {
     assert_eq!(told, expected);
 }
 
+/// What is said about each service, and the file.
+fn told(text: &str) -> (Vec<String>, String) {
+    let Imported { text, remarks } = from(text, With::Docker).unwrap_or_else(|problems| panic!("{problems}"));
+    (remarks.into_iter().map(|it| format!("{}: {}", it.line, it.says)).collect(), text)
+}
+
+#[test]
+fn a_volume_keeps_its_real_name() {
+    let volumes = "volumes:\n  own: {}\n  ext: { external: true }\n  named: { name: my-real-name }\n  old: { external: { name: older } }\n";
+    let (remarks, text) = told(&format!(
+        "services:\n  db:\n    image: x\n    volumes: [\"own:/1\", \"ext:/2\", \"named:/3\", \"old:/4:ro\"]\n{volumes}"
+    ));
+    for volume in ["site_own:/1", "ext:/2", "my-real-name:/3", "older:/4:ro"] {
+        assert!(text.contains(&format!("\"{volume}\"")), "{volume} is not in\n{text}");
+    }
+    assert!(remarks.contains(&"7: the volume ext must be on the VM before: nobody makes it".into()), "{remarks:?}");
+}
+
+#[test]
+fn nothing_is_left_out_in_silence() {
+    let (remarks, text) = told(concat!(
+        "services:\n",
+        "  a:\n",
+        "    image: x\n",
+        "    labels: { traefik.enable: \"true\" }\n",
+        "    pull_policy: always\n",
+        "    environment: { DB_PASSWORD: hunter2, DB_TOKEN: \"${TOKEN:-abc}\", DB_PASSWORD_FILE: /run/x, DB_SECRET: \"${S}\" }\n",
+        "    depends_on: { b: {}, gone: { required: false } }\n",
+        "    command: sh -c 'until nc -z b 5432; do sleep 1; done'\n",
+        "    configs: [{ source: c, target: /c, mode: 0440 }]\n",
+        "  b:\n",
+        "    image: y\n",
+        "    command: [nc, a, \"2181\"]\n",
+        "    healthcheck: { test: \"echo ruok | nc b 1 && nc a 2\" }\n",
+        "configs: { c: { content: hello } }\n",
+    ));
+    let lines: Vec<&str> = remarks.iter().map(String::as_str).collect();
+    let expected = [
+        "4: `labels` is left out: there is nobody who reads them: whoever found the service by its labels, such as a proxy, needs an import",
+        "5: `pull_policy` is left out: an image is fetched when the machine does not have it",
+        "6: `DB_PASSWORD` is there for everybody to read: make it a parameter of type secret",
+        "6: `DB_TOKEN` is there for everybody to read: make it a parameter of type secret",
+        "7: `gone` is not there, and is not needed",
+        "8: `b` stays in its command: if that is the service, its address is that of an import, such as {{ imports.b[0].host }}",
+        "12: `a` stays in its command: if that is the service, its address is that of an import, such as {{ imports.a[0].host }}",
+        "13: `a` stays in its command: if that is the service, its address is that of an import, such as {{ imports.a[0].host }}",
+    ];
+    assert_eq!(lines, expected);
+    assert!(text.contains("config-c: { template: hello, mode: \"0440\" }"), "{text}");
+}
+
 #[test]
 fn a_circle_is_drawn() {
     let text = "services:\n  a: { image: x, depends_on: [b] }\n  b: { image: x, depends_on: [c] }\n  c: { image: x, depends_on: { b: {} } }\n";

@@ -2,9 +2,12 @@
 
 use crate::{application_file::Record, definition, failure::Failure, operator::Operator};
 use application::{Expansion, Found, Key};
-use cloud_manager::document::{ApplicationRecord, Status, change::read_binding};
+use cloud_manager::document::{ApplicationRecord, Component, Status, change::read_binding};
 use protocol::{Name, Operation};
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// One application.
 pub(crate) struct Applied {
@@ -37,6 +40,8 @@ pub(crate) struct Around {
     pub(crate) learned: Learned,
     /// The clouds that the manager can ask for VMs; nothing where nobody was asked.
     pub(crate) clouds: Vec<String>,
+    /// Components of the application that are not started.
+    pub(crate) out: BTreeSet<Key>,
 }
 
 /// How long operations of components took.
@@ -46,7 +51,7 @@ pub(crate) type Learned = BTreeMap<(Name, Operation), Duration>;
 pub(crate) fn all(operator: &Operator, status: &Status) -> Result<Vec<Applied>, Failure> {
     let kept: Vec<ApplicationRecord> = operator.get("/v1/applications")?;
     let mut records: Vec<(Record, Option<u64>)> = Vec::new();
-    for ApplicationRecord { name, record, version } in kept {
+    for ApplicationRecord { name, record, version, .. } in kept {
         let record = serde_json::from_value(record).map_err(|error| Failure::Record(name, error))?;
         records.push((record, version));
     }
@@ -70,7 +75,10 @@ pub(crate) fn one(operator: &Operator, name: &str) -> Result<(Option<Applied>, A
             others.push(applied.found);
         }
     }
-    Ok((own, Around { others, learned: learned(&status), clouds: status.clouds }))
+    let is_out = |it: &&Component| it.state != "started" && !it.leaving;
+    let out = status.components.iter().filter(is_out).filter_map(|it| it.name.split_once('/'));
+    let out = out.filter(|(application, _)| *application == name).filter_map(|(_, key)| key.parse().ok()).collect();
+    Ok((own, Around { others, learned: learned(&status), clouds: status.clouds, out }))
 }
 
 fn learned(status: &Status) -> Learned {

@@ -11,7 +11,7 @@ use crate::{
 };
 use application::{Expansion, Key, Surroundings};
 use clap::Args;
-use cloud_manager::document::ApplicationRecord;
+use cloud_manager::document::{ApplicationRecord, Deed};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Make an application as its file describes it
@@ -86,11 +86,18 @@ pub(crate) struct DrainArguments {
 }
 
 pub(crate) fn apply(arguments: &ApplyArguments) -> Result<Ending, Failure> {
-    let (draft, application) = arguments.file.read()?;
+    let (mut draft, mut application) = arguments.file.read()?;
     let operator = Operator::new(&arguments.how.waiting.operator)?;
     let (before, around) = applied::one(&operator, application.name.as_str())?;
+    // What a file says does not bring a machine back into use that somebody is at work on.
+    let drained = before.as_ref().map(|it| it.record.draft.inputs.drained.clone()).unwrap_or_default();
+    if !drained.is_empty() {
+        draft.inputs.drained = drained;
+        application = draft.read()?;
+    }
     let surroundings = Surroundings { before: before.as_ref().map(|it| &it.found), others: &around.others };
     let after = arguments.how.placing.expand(&application, &surroundings)?;
+    draft.inputs.drained.retain(|vm| after.vms.contains_key(vm));
     arguments.how.make(&operator, Making::new(before, after, Some(draft), &around))
 }
 
@@ -120,7 +127,7 @@ pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
     let before = before.ok_or(Failure::NoApplication(name))?;
     let mut draft = before.record.draft.clone();
     draft.inputs.counts.extend(counts);
-    arguments.how.make_again(&operator, before, draft, &around)
+    arguments.how.make_again(&operator, before, draft, &around, Deed::Scale)
 }
 
 /// As many components as a load needs.
@@ -151,7 +158,7 @@ fn scale_to_load(arguments: &ScaleArguments, operator: &Operator) -> Result<Endi
     }
     let mut draft = before.record.draft.clone();
     draft.inputs.counts.extend(counts);
-    arguments.how.make_again(operator, before, draft, &around)
+    arguments.how.make_again(operator, before, draft, &around, Deed::Scale)
 }
 
 pub(crate) fn rollback(arguments: &RollbackArguments) -> Result<Ending, Failure> {
@@ -159,7 +166,7 @@ pub(crate) fn rollback(arguments: &RollbackArguments) -> Result<Ending, Failure>
     let (before, around) = applied::one(&operator, &arguments.application)?;
     let before = before.ok_or_else(|| Failure::NoApplication(arguments.application.clone()))?;
     let draft = before.record.previous.clone().ok_or_else(|| Failure::NothingBefore(arguments.application.clone()))?;
-    arguments.how.make_again(&operator, before, draft, &around)
+    arguments.how.make_again(&operator, before, draft, &around, Deed::Rollback)
 }
 
 pub(crate) fn remove(arguments: &RemoveArguments) -> Result<Ending, Failure> {
@@ -225,7 +232,8 @@ pub(crate) fn drain(arguments: &DrainArguments, away: bool) -> Result<Ending, Fa
         key.ok_or_else(|| wrong(vm, "it is no VM of an application (those are called like shop/web[0])"))?;
     let (before, around) = applied::one(&operator, name)?;
     let before = before.ok_or_else(|| Failure::NoApplication(name.into()))?;
-    if away && !before.record.expansion.vms.contains_key(&key) {
+    let is_drained = before.record.draft.inputs.drained.contains(&key);
+    if !before.record.expansion.vms.contains_key(&key) && !is_drained {
         return Err(wrong(vm, "the application has no such VM"));
     }
     let mut draft = before.record.draft.clone();
@@ -233,7 +241,11 @@ pub(crate) fn drain(arguments: &DrainArguments, away: bool) -> Result<Ending, Fa
     if !changed && !arguments.how.waiting.operator.json {
         screen::print(&format!("{vm} is {} already.\n", if away { "drained" } else { "in use" }))?;
     }
-    arguments.how.make_again(&operator, before, draft, &around)
+    if !changed {
+        return Ok(Ending::Done);
+    }
+    let deed = if away { Deed::Drain } else { Deed::Undrain };
+    arguments.how.make_again(&operator, before, draft, &around, deed)
 }
 
 fn wrong(text: &str, why: &str) -> Failure {

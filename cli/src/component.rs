@@ -6,8 +6,11 @@ use crate::{
     component_file,
     component_options::ComponentOptions,
     failure::Failure,
-    files, moment,
+    files,
+    helping::help,
+    moment,
     operator::{Operator, OperatorOptions},
+    progress_of_change::told_failure,
     screen,
     table::table,
 };
@@ -99,7 +102,10 @@ struct Restart {
 
 /// Try the failed operation of a component again
 #[derive(Args)]
-#[command(after_help = "Example: holdfast component retry app")]
+#[command(after_help = "\
+Ends when the component is started or gone, with exit code 1 if an operation fails again.
+
+Example: holdfast component retry app")]
 struct Retry {
     /// Its name
     name: String,
@@ -148,25 +154,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         Command::Restart(Restart { names, change }) => {
             change.make(names.iter().cloned().map(WishDocument::RestartComponent).collect())
         }
-        Command::Retry(Retry { name, waiting }) => {
-            waiting.ask(&Operator::new(&waiting.operator)?, &format!("/v1/components/{}/retry", segment(name)), &())
-        }
-        Command::Skip(Skip { name, waiting }) => {
-            waiting.ask(&Operator::new(&waiting.operator)?, &format!("/v1/components/{}/skip", segment(name)), &())
-        }
-        Command::Logs(Logs { name, bytes, operator }) => {
-            let path = format!("/v1/components/{}/logs?bytes={bytes}", segment(name));
-            let log = Operator::new(operator)?.text(&path)?;
-            let document = serde_json::json!({ "component": name, "log": log });
-            screen::show(operator.json, &document, || log)?;
-            Ok(Ending::Done)
-        }
+        Command::Retry(Retry { name, waiting }) => help(waiting, name, "retry"),
+        Command::Skip(Skip { name, waiting }) => help(waiting, name, "skip"),
+        Command::Logs(logs) => show_logs(logs),
         Command::List(List { operator }) => {
             let components: Vec<Component> = Operator::new(operator)?.get("/v1/components")?;
             screen::show(operator.json, &components, || shown(&components))?;
             Ok(Ending::Done)
         }
     }
+}
+
+fn show_logs(Logs { name, bytes, operator: options }: &Logs) -> Result<Ending, Failure> {
+    let operator = Operator::new(options)?;
+    let log = operator.text(&format!("/v1/components/{}/logs?bytes={bytes}", segment(name)))?;
+    // What a check wrote is in no log, and is part of the reason.
+    let all: Vec<Component> = operator.get("/v1/components")?;
+    let failed = all.iter().find(|it| it.name == *name && it.failed_operation.is_some());
+    let failure = failed.and_then(|it| it.failure.as_deref());
+    let document = serde_json::json!({ "component": name, "log": log, "failure": failure });
+    let why = failed.map(|it| format!("✗ {}", told_failure(it))).unwrap_or_default();
+    screen::show(options.json, &document, || log + &screen::coloured(&why))?;
+    Ok(Ending::Done)
 }
 
 fn added(add: &Add) -> Result<Vec<WishDocument>, Failure> {

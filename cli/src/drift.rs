@@ -9,13 +9,13 @@ use crate::{
     chosen::Chosen,
     failure::Failure,
     operator::{Operator, OperatorOptions},
-    screen,
+    reason, screen,
 };
 use application::{Difference, How, Key};
 use clap::Args;
 use cloud_manager::{
     client::segment,
-    document::{Component, Status},
+    document::{Component, Status, quoted},
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,9 +42,11 @@ pub(crate) struct Drift {
     pub(crate) applications: BTreeMap<String, Vec<String>>,
     /// In what each component is not as its agent made it.
     pub(crate) components: BTreeMap<String, Vec<String>>,
+    /// Components that should be started and are not, and why.
+    pub(crate) not_started: BTreeMap<String, String>,
     /// Components that could not be asked, and why.
     pub(crate) unknown: BTreeMap<String, String>,
-    /// How many components were asked.
+    /// How many components were looked at.
     asked: usize,
 }
 
@@ -65,7 +67,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     }
     drift.ask(&operator, status.components.iter().filter(|it| all || chosen.contains(&it.name)))?;
     screen::show(arguments.operator.json, &drift, || screen::coloured(&drift.told()))?;
-    Ok(if drift.is_nothing() { Ending::Done } else { Ending::Refuted })
+    // Whoever does not answer may be in any state.
+    Ok(if drift.is_nothing() && drift.unknown.is_empty() { Ending::Done } else { Ending::Refuted })
 }
 
 /// What of an application, or of some of its components, is not there, or is there and was not asked for.
@@ -86,14 +89,32 @@ pub(crate) fn on_the_books(applied: &Applied, keys: Option<&BTreeSet<Key>>) -> V
     vms.chain(components).chain(bound).chain(unbound).collect()
 }
 
+/// Why a component is not started, although it should be, and what to do.
+pub(crate) fn not_started(component: &Component) -> Option<String> {
+    let Component { name, state, failed_operation, failure, expected, leaving, waits_for, .. } = component;
+    if *leaving || state == "started" {
+        return None;
+    }
+    if let Some(operation) = failed_operation {
+        let because = reason::first(Some(operation), failure.as_deref().unwrap_or_default());
+        let because = if because.is_empty() { because } else { format!(": {because}") };
+        return Some(format!("{operation} failed{because} (holdfast component retry {})", quoted(name)));
+    }
+    let waits = if waits_for.is_empty() { String::new() } else { format!("; it waits for {}", waits_for.join(", ")) };
+    expected.then(|| format!("is {state}, not started{waits}"))
+}
+
 impl Drift {
-    /// Asks the agents of components that are started.
+    /// Asks the agents of components that are started; of the others, the manager knows why not.
     pub(crate) fn ask<'a>(
         &mut self,
         operator: &Operator,
         components: impl Iterator<Item = &'a Component>,
     ) -> Result<(), Failure> {
-        let started: Vec<&Component> = components.filter(|it| it.state == "started" && !it.leaving).collect();
+        let (started, others): (Vec<&Component>, Vec<&Component>) =
+            components.filter(|it| !it.leaving).partition(|it| it.state == "started");
+        self.asked += others.len();
+        self.not_started.extend(others.iter().filter_map(|it| Some((it.name.clone(), not_started(it)?))));
         let paths = started.iter().map(|it| format!("/v1/components/{}/drift", segment(&it.name))).collect();
         self.asked += started.len();
         for (component, answer) in started.iter().zip(operator.texts(paths)) {
@@ -109,7 +130,7 @@ impl Drift {
     }
 
     fn is_nothing(&self) -> bool {
-        self.applications.is_empty() && self.components.is_empty()
+        self.applications.is_empty() && self.components.is_empty() && self.not_started.is_empty()
     }
 
     fn told(&self) -> String {
@@ -117,12 +138,18 @@ impl Drift {
         for (name, lines) in self.applications.iter().chain(&self.components) {
             lines.iter().for_each(|line| text += &format!("✗ {name}: {line}\n"));
         }
+        for (name, line) in &self.not_started {
+            text += &format!("✗ {name}: {line}\n");
+        }
         for (name, why) in &self.unknown {
             text += &format!("? {name}: {why}\n");
         }
-        if self.is_nothing() {
-            text += &format!("✓ Everything is as it was asked for ({} components looked at).\n", self.asked);
-        }
+        let (asked, unknown) = (self.asked, self.unknown.len());
+        text += &match (self.is_nothing(), unknown) {
+            (true, 0) => format!("✓ Everything is as it was asked for ({asked} components looked at).\n"),
+            (true, _) => format!("? {unknown} of {asked} components could not be asked; nothing else is wrong.\n"),
+            (false, _) => String::new(),
+        };
         text
     }
 }

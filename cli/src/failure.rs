@@ -65,6 +65,9 @@ pub(crate) enum Failure {
     /// A file of components, or an application file, is not well written. Each problem is told with its place.
     #[error("{0}")]
     Application(application::Problems),
+    /// Too many components of a group are out already to replace others of it.
+    #[error(transparent)]
+    OutAlready(#[from] application::OutAlready),
     /// What the manager keeps of an application was not written by this program.
     #[error("what the manager keeps of application {0} cannot be read (was it applied by another version?)")]
     Record(String, #[source] serde_json::Error),

@@ -16,7 +16,11 @@ use model_check::{
 };
 use protocol::{Change, Name, Operation, Strategy, Wish, agent, manager::Request};
 use serde::Serialize;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 use vm_agent::recipe::{At, Recipe, Start};
 
 /// How long an operation takes of which nothing is known.
@@ -50,15 +54,17 @@ pub(crate) struct Foresight {
     /// Who sends what to whom, in one of the orders in which it may happen; nothing if it is much.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) trace: Vec<String>,
-    /// Whether all lengths of operations were declared or learned.
+    /// Whether the lengths of all operations that add up to that were declared or learned.
     pub(crate) known: bool,
 }
 
 /// What begins at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Moment {
-    /// In seconds after the change was accepted.
+    /// In seconds after the first change was accepted.
     pub(crate) at: f64,
+    /// In which of several changes, one after the other, from 0.
+    pub(crate) step: usize,
     /// Who begins to stop.
     pub(crate) stop: Vec<String>,
     /// Who begins to start.
@@ -69,7 +75,7 @@ pub(crate) struct Moment {
 pub(crate) fn foresee(before: &Expansion, after: &Expansion, around: &Around, changes: Vec<Change>) -> Foresight {
     let (past, script) = scripts(before, after, around, changes);
     let place = past.len();
-    let (timing, known) = timing(&[before, after], &around.learned);
+    let (timing, unknown) = timing(&[before, after], &around.learned);
     let pace = Pace::Named { whole_every: u64::MAX };
     let settings = Settings { timing, pace, record: true, ..Settings::seeded(0) };
     let (was, _) = simulate::simulate(&past, &Settings { record: false, ..settings.clone() });
@@ -82,6 +88,11 @@ pub(crate) fn foresee(before: &Expansion, after: &Expansion, around: &Around, ch
     let changes = report.changes.get(place..).unwrap_or_default();
     // What takes no time is not what anybody waits for.
     let path = changes.iter().flat_map(|it| &it.critical_path);
+    let is_known = |it: &Stretch| match it.deed {
+        Deed::Operation(operation) => !unknown.contains(&(it.name.clone(), operation)),
+        Deed::Create | Deed::Destroy | Deed::Pause | Deed::Declare => true,
+    };
+    let known = path.clone().all(is_known);
     let stays = |name: &Name| after.components.keys().any(|key| key.scoped(&after.application) == *name);
     Foresight {
         refused: Vec::new(),
@@ -139,11 +150,11 @@ fn steady(change: &mut Change) {
 }
 
 /// Declared lengths, else what they were the last time, else what they were for another of the group; a second for what is
-/// done on purpose and of which nothing is known, and nothing for messages and clouds.
-fn timing(expansions: &[&Expansion], learned: &Learned) -> (Timing, bool) {
+/// done on purpose and of which nothing is known, and nothing for messages and clouds. Which those are is returned, too.
+fn timing(expansions: &[&Expansion], learned: &Learned) -> (Timing, BTreeSet<(Name, Operation)>) {
     let mut timing = Timing::uniform(Duration::ZERO);
     timing.operations = BTreeMap::from([(Operation::Start, always(UNKNOWN)), (Operation::Stop, always(UNKNOWN))]);
-    let mut known = true;
+    let mut unknown = BTreeSet::new();
     let mut of_groups: BTreeMap<(String, Operation), Duration> = BTreeMap::new();
     for ((name, operation), length) in learned {
         let group = name.as_str().split('[').next().unwrap_or_default().to_owned();
@@ -163,13 +174,15 @@ fn timing(expansions: &[&Expansion], learned: &Learned) -> (Timing, bool) {
                 }
                 let group = format!("{}/{}", expansion.application, key.group);
                 let length = learned.get(&(name.clone(), operation)).or_else(|| of_groups.get(&(group, operation)));
-                known &= length.is_some();
+                if length.is_none() {
+                    unknown.insert((name.clone(), operation));
+                }
                 let length = *length.unwrap_or(&UNKNOWN);
                 timing.components.insert((name.clone(), operation), always(length));
             }
         }
     }
-    (timing, known)
+    (timing, unknown)
 }
 
 /// How long operations take, where a type says it.
@@ -212,8 +225,9 @@ fn moments(script: &Arc<[Line]>, report: &Report, place: usize, application: &Na
                 continue;
             }
             let at = at.saturating_sub(accepted).as_secs_f64();
-            if moments.last().is_none_or(|it| it.at < at) {
-                moments.push(Moment { at, ..Moment::default() });
+            let step = asked - place - 1;
+            if moments.last().is_none_or(|it| it.at < at || it.step < step) {
+                moments.push(Moment { at, step, ..Moment::default() });
             }
             let Some(moment) = moments.last_mut() else { continue };
             let who = if operation == Operation::Start { &mut moment.start } else { &mut moment.stop };
@@ -248,7 +262,7 @@ pub(crate) fn told(foresight: &Foresight) -> String {
         return format!("The manager would refuse this:\n{reasons}");
     }
     let mut text = String::from("What will happen:\n");
-    for Moment { at, stop, start } in moments.iter().take(MOMENTS_MAX) {
+    for Moment { at, stop, start, .. } in moments.iter().take(MOMENTS_MAX) {
         let at = lasting(Duration::from_secs_f64(*at));
         let verbs = [("stop", stop), ("start", start)];
         let words = verbs.iter().filter(|(_, who)| !who.is_empty()).map(|(verb, who)| format!("{verb} {}", few(who)));

@@ -81,7 +81,7 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
     let mut text = screen::bold(&format!("change {}{asked}\n", record.change));
     let accepted = record.accepted_at_ms.map_or("too long ago".into(), moment::date_and_time);
     text += &format!("accepted {accepted} UTC, took {}\n\n", took(&record));
-    record.events.iter().for_each(|event| text += &format!("{}\n", line(event)));
+    record.events.iter().for_each(|event| text += &line(event));
     screen::print(&text)?;
     let follows = arguments.follow || io::stdout().is_terminal();
     if record.done_at_ms.is_some() || !follows {

@@ -6,6 +6,7 @@ use crate::{
     application_file::{Draft, Record},
     applied::{Applied, Around},
     change::WaitOptions,
+    drift,
     failure::Failure,
     operator::Operator,
     placing::PlacingOptions,
@@ -13,14 +14,18 @@ use crate::{
     progress_of_change, screen,
     tiers::Tiers,
 };
-use application::{Definition, Expansion, How, Key, Planned, Surroundings, rolling};
+use application::{Definition, Expansion, How, Inputs, Key, Planned, Surroundings, rolling, says_the_same};
 use clap::Args;
-use cloud_manager::document::{ApplicationRecord, NewChange, NewComponent, NewNeed, NewVm, Prediction, WishDocument};
+use cloud_manager::document::{
+    ApplicationRecord, Component, Deed, NewChange, NewComponent, NewNeed, NewVm, Prediction, Status, WishDocument,
+};
 use protocol::{Name, Strategy, Wish};
 use serde_json::Value;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{self, BufRead, IsTerminal, Write},
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
 };
 
 /// How a change is made.
@@ -31,7 +36,7 @@ pub(crate) struct HowOptions {
     strategy: Option<Strategy>,
     /// Replace components in steps, so that at most so many of a group are out at once
     #[arg(long, value_name = "N")]
-    rolling: Option<usize>,
+    rolling: Option<NonZeroUsize>,
     /// Change nothing; say what would be changed, and whether the manager would take it
     #[arg(long)]
     dry_run: bool,
@@ -56,6 +61,8 @@ pub(crate) struct Making<'a> {
     pub(crate) restarts: BTreeMap<Key, Vec<String>>,
     /// Where only some components are mended: what else there is.
     pub(crate) rest: Option<Rest>,
+    /// What is done, for the history.
+    pub(crate) deed: Deed,
 }
 
 /// What is not mended with some components of an application.
@@ -64,12 +71,14 @@ pub(crate) struct Rest {
     pub(crate) applied: Expansion,
     /// How many things are not as they were applied, and stay so.
     pub(crate) left: usize,
+    /// The components that are mended.
+    pub(crate) keys: BTreeSet<Key>,
 }
 
 impl<'a> Making<'a> {
     /// A whole application.
     pub(crate) fn new(before: Option<Applied>, after: Expansion, draft: Option<Draft>, around: &'a Around) -> Self {
-        Self { before, after, draft, around, restarts: BTreeMap::new(), rest: None }
+        Self { before, after, draft, around, restarts: BTreeMap::new(), rest: None, deed: Deed::Apply }
     }
 }
 
@@ -81,20 +90,25 @@ impl HowOptions {
         before: Applied,
         draft: Draft,
         around: &Around,
+        deed: Deed,
     ) -> Result<Ending, Failure> {
         let application = draft.read()?;
         let surroundings = Surroundings { before: Some(&before.found), others: &around.others };
         let after = self.placing.expand(&application, &surroundings)?;
-        self.make(operator, Making::new(Some(before), after, Some(draft), around))
+        self.make(operator, Making { deed, ..Making::new(Some(before), after, Some(draft), around) })
     }
 
     /// Shows what will be changed, asks, and has it made.
     pub(crate) fn make(&self, operator: &Operator, making: Making<'_>) -> Result<Ending, Failure> {
-        let Making { before, after, draft, around, restarts, rest } = making;
+        let Making { before, after, draft, around, restarts, rest, deed } = making;
+        let deed = if draft.is_none() { Deed::Remove } else { deed };
         let json = self.waiting.operator.json;
         let nothing = Expansion::empty(after.application.clone());
         let then = before.as_ref().map_or(&nothing, |it| &it.found);
-        let ends = self.rolling.map_or_else(|| vec![after.clone()], |out_max| rolling(then, &after, out_max));
+        let ends = match self.rolling {
+            Some(out_max) => rolling(then, &after, out_max, &around.out)?,
+            None => vec![after.clone()],
+        };
         let (mut plan, steps) = Plan::new(then, &ends, around, self.strategy, restarts);
         plan.left = rest.as_ref().map_or(0, |it| it.left);
         // For programs there is one document: what came of it.
@@ -103,17 +117,18 @@ impl HowOptions {
         } else {
             anstream::eprint!("{}", plan.told_left());
         }
-        let same_files = before.as_ref().map(|it| &it.record.draft) == draft.as_ref();
-        if plan.is_empty() && (same_files || self.dry_run) {
-            if json && !self.dry_run {
-                let mut document = serde_json::json!({ "changed": false });
-                if let Some(rest) = &rest {
-                    document["left"] = rest.left.into();
-                }
-                screen::print_document(&document)?;
-            }
+        let same = |agree: fn(&str, &str) -> bool| match (&before, &draft) {
+            (Some(before), Some(draft)) => are_alike(&before.record.draft, draft, agree),
+            (before, draft) => before.is_none() && draft.is_none(),
+        };
+        if plan.is_empty() && self.dry_run {
             return Ok(Ending::Done);
         }
+        if plan.is_empty() && same(says_the_same) {
+            return self.nothing_to_do(operator, &after.application, rest.as_ref());
+        }
+        // Something was said that makes no difference now and may make one later: it is kept, and nobody need be asked.
+        let only_kept = plan.is_empty() && before.is_some() && draft.is_some();
         if !plan.foresight.refused.is_empty() {
             return Ok(Ending::Refuted);
         }
@@ -134,14 +149,15 @@ impl HowOptions {
             }
             return Ok(Ending::Done);
         }
-        if !self.yes && !agreed()? {
+        if !self.yes && !only_kept && !agreed()? {
             screen::print("Nothing was changed.\n")?;
             return Ok(Ending::Refuted);
         }
         let secrets = draft.as_ref().map(|draft| draft.secrets(new.into_iter())).transpose()?.unwrap_or_default();
         let mut version = before.as_ref().map_or(Some(0), |it| it.version);
-        // What is mended is what was applied, not something to go back from.
-        let previous = before.and_then(|it| if same_files { it.record.previous } else { Some(it.record.draft) });
+        // What is mended is what was applied, not something to go back from; nor is what made no difference.
+        let stays = only_kept || same(|one, other| one == other);
+        let previous = before.and_then(|it| if stays { it.record.previous } else { Some(it.record.draft) });
         let name = after.application.to_string();
         let mut ending = Ending::Done;
         for (place, step) in steps.iter().enumerate() {
@@ -152,7 +168,7 @@ impl HowOptions {
                 record.map_or(Ok(Value::Null), |record| serde_json::to_value(&record).map_err(io::Error::from))?;
             let replaced = version;
             version = Some(ApplicationRecord::version_of(Some(&record.to_string())));
-            let application = ApplicationRecord { name: name.clone(), record, version: replaced };
+            let application = ApplicationRecord { name: name.clone(), record, version: replaced, deed: Some(deed) };
             if steps.len() > 1 && !json {
                 screen::print(&format!("Step {} of {}\n", place + 1, steps.len()))?;
             }
@@ -163,7 +179,8 @@ impl HowOptions {
                 self.waiting.ask(operator, "/v1/changes", &document)?
             } else {
                 let accepted = operator.post("/v1/changes", &document)?;
-                let tiers = Tiers::of(&step.after.application, &plan.foresight.moments);
+                let tiers =
+                    Tiers::of(&step.after.application, plan.foresight.moments.iter().filter(|it| it.step == place));
                 let wait = if is_last { progress_of_change::wait } else { progress_of_change::follow };
                 wait(operator, &accepted, json, tiers)?
             };
@@ -173,6 +190,54 @@ impl HowOptions {
         }
         Ok(ending)
     }
+}
+
+impl HowOptions {
+    /// Says that nothing has to be made; and who is not started nevertheless.
+    fn nothing_to_do(&self, operator: &Operator, application: &Name, rest: Option<&Rest>) -> Result<Ending, Failure> {
+        let status: Status = operator.get("/v1/status")?;
+        let prefix = format!("{application}/");
+        let is_meant = |it: &&Component| {
+            let key = it.name.strip_prefix(&prefix).and_then(|it| it.parse::<Key>().ok());
+            key.is_some_and(|key| rest.is_none_or(|rest| rest.keys.contains(&key)))
+        };
+        // As long as something is under way, whoever has not failed may still come.
+        let is_late = |it: &&Component| it.failed_operation.is_some() || status.changes.is_empty();
+        let late = status.components.iter().filter(is_meant).filter(is_late);
+        let late: BTreeMap<&str, String> =
+            late.filter_map(|it| Some((it.name.as_str(), drift::not_started(it)?))).collect();
+        if self.waiting.operator.json {
+            let mut document = serde_json::json!({ "changed": false, "not_started": late });
+            if let Some(rest) = rest {
+                document["left"] = rest.left.into();
+            }
+            screen::print_document(&document)?;
+        } else {
+            let lines: String = late.iter().map(|(name, why)| format!("✗ {name}: {why}\n")).collect();
+            screen::print(&screen::coloured(&lines))?;
+        }
+        Ok(if late.is_empty() { Ending::Done } else { Ending::Refuted })
+    }
+}
+
+/// Whether two descriptions are alike, wherever their files are, if their texts agree.
+fn are_alike(one: &Draft, other: &Draft, agree: fn(&str, &str) -> bool) -> bool {
+    let texts = |draft: &Draft| {
+        let folder = Path::new(&draft.main).parent().unwrap_or(Path::new("")).to_owned();
+        // The main file may have another name, too.
+        let place = |file: &String| match *file == draft.main {
+            true => PathBuf::new(),
+            false => Path::new(file).strip_prefix(&folder).unwrap_or(Path::new(file)).to_owned(),
+        };
+        draft.files.iter().map(|(file, text)| (place(file), text.clone())).collect::<BTreeMap<_, _>>()
+    };
+    let inputs = |draft: &Draft| {
+        let nameless = draft.inputs.values_files.iter().map(|(_, text)| (String::new(), text.clone())).collect();
+        Inputs { values_files: nameless, ..draft.inputs.clone() }
+    };
+    let (mine, theirs) = (texts(one), texts(other));
+    let agrees = |(file, text): (&PathBuf, &String)| theirs.get(file).is_some_and(|it| agree(text, it));
+    inputs(one) == inputs(other) && mine.len() == theirs.len() && mine.iter().all(agrees)
 }
 
 /// Asks a person. Where there is none, `--yes` has to be said.

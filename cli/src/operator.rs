@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use tokio::{
     runtime::{Builder, Runtime},
     task::JoinSet,
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 /// Which manager, and for whom the output is.
@@ -145,7 +145,8 @@ impl Following<'_> {
             Ok(None) | Err(_) => {
                 self.events = None;
                 self.failures += 1;
-                self.operator.runtime.block_on(tokio::time::sleep(PAUSE));
+                // A sleep asks for its runtime as soon as it is made.
+                self.operator.runtime.block_on(async { sleep(PAUSE).await });
                 Ok(Heard::Absent)
             }
         }

@@ -25,6 +25,7 @@ use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
     iter,
+    num::NonZeroUsize,
     path::PathBuf,
 };
 
@@ -57,7 +58,7 @@ pub(crate) struct Arguments {
     svg: Option<PathBuf>,
     /// Replace components in steps, so that at most so many of a group are out at once
     #[arg(long, value_name = "N")]
-    rolling: Option<usize>,
+    rolling: Option<NonZeroUsize>,
     /// Check every order of events that this could lead to, as far as that is feasible
     #[arg(long)]
     explore: bool,
@@ -171,7 +172,7 @@ fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
         files::write(path, &application::picture(&before, &after))?;
     }
     let ends = match arguments.rolling {
-        Some(out_max) => rolling(&before, &after, out_max),
+        Some(out_max) => rolling(&before, &after, out_max, &around.out)?,
         None => vec![after.clone()],
     };
     let (mut plan, steps) = Plan::new(&before, &ends, &around, arguments.strategy, BTreeMap::new());
@@ -255,7 +256,8 @@ impl Plan {
             placement: after.choice.clone(),
             trade_offs: Vec::new(),
             foresight: match changes.is_empty() {
-                true => Foresight::default(),
+                // What is only remembered takes no time.
+                true => Foresight { seconds: Some(0.0), known: true, ..Foresight::default() },
                 false => foresight::foresee(before, after, around, changes),
             },
             explored: None,

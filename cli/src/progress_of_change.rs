@@ -1,21 +1,23 @@
 //! Waiting for a change: what happens meanwhile, and what it waits for.
 //!
 //! On a screen, a few lines are drawn anew whenever something happens; elsewhere each event is a line. The change goes on
-//! in any case: whoever interrupts this only stops looking.
+//! in any case: whoever interrupts this only stops looking. What comes of a failed operation that is tried again is waited
+//! for in `helping`.
 
 use crate::{
     Ending,
     failure::Failure,
     moment,
     operator::{Heard, Operator},
-    screen,
+    reason, screen,
     tiers::Tiers,
 };
 use cloud_manager::{
     client::Happening,
-    document::{Accepted, ChangeRecord, EventDocument, RunningChange},
+    document::{Accepted, ChangeRecord, Component, EventDocument, RunningChange, quoted},
 };
 use std::{
+    collections::BTreeSet,
     io::{self, IsTerminal},
     time::{Duration, Instant},
 };
@@ -38,11 +40,8 @@ pub(crate) fn wait(operator: &Operator, accepted: &Accepted, json: bool, tiers: 
 
 /// Waits for a change and shows to people how it goes.
 pub(crate) fn follow(operator: &Operator, accepted: &Accepted, json: bool, tiers: Tiers) -> Result<Ending, Failure> {
-    let mut view: Box<dyn View> = match (json, io::stdout().is_terminal()) {
-        (true, _) => Box::new(Quiet),
-        (false, true) => Box::new(Screen { drawn: 0, tiers, waits: String::new() }),
-        (false, false) => Box::new(Lines::default()),
-    };
+    let mut view = view(json, tiers);
+    let mut told: BTreeSet<String> = BTreeSet::new();
     let mut events = operator.follow(accepted.events_after);
     let mut looked = Instant::now();
     let ending = loop {
@@ -53,6 +52,7 @@ pub(crate) fn follow(operator: &Operator, accepted: &Accepted, json: bool, tiers
                 }
                 if event.change.is_none_or(|change| change == accepted.change) && event.what != "refused" {
                     view.tell(&event)?;
+                    told.extend(event.component.filter(|_| event.what == "operation-failed"));
                 }
                 // As long as things happen, nobody asks what is waited for; a failure may be the end of it.
                 if event.what != "operation-failed" && looked.elapsed() < view.patience() {
@@ -71,11 +71,14 @@ pub(crate) fn follow(operator: &Operator, accepted: &Accepted, json: bool, tiers
             Ok(Some(change)) if !change.stuck_on.is_empty() => {
                 view.end()?;
                 if !json {
-                    screen::print(&screen::coloured(&stuck(&change)))?;
+                    // It may be seen before the news of it come.
+                    let untold = change.stuck_on.iter().filter(|it| !told.contains(*it));
+                    let why: String = untold.map(|it| why(operator, it)).collect();
+                    screen::print(&screen::coloured(&(why + &stuck(&change))))?;
                 }
                 break Ending::Refuted;
             }
-            Ok(Some(change)) => view.waits(&change)?,
+            Ok(Some(change)) => view.waits(change.change, &change.waits_for, change.waiting)?,
             // It is done, and the news of it are on their way; or they are no longer known.
             Ok(None) if is_done(operator, accepted.change) => break Ending::Done,
             Ok(None) | Err(_) => {}
@@ -103,7 +106,7 @@ fn is_done(operator: &Operator, change: u64) -> bool {
 
 fn stuck(change: &RunningChange) -> String {
     let mut text = format!("✗ change {} cannot go on without you\n", change.change);
-    for component in &change.stuck_on {
+    for component in change.stuck_on.iter().map(|it| quoted(it)) {
         text += &format!("  see why:   holdfast component logs {component}\n");
         text += &format!("  try again: holdfast component retry {component}\n");
         text += &format!("  or go on:  holdfast component skip {component}\n");
@@ -111,12 +114,38 @@ fn stuck(change: &RunningChange) -> String {
     text
 }
 
+/// Why an operation of a component failed, as far as the manager knows.
+pub(crate) fn why(operator: &Operator, name: &str) -> String {
+    let all: Vec<Component> = operator.get("/v1/components").unwrap_or_default();
+    let failed = all.iter().find(|it| it.name == name && it.failed_operation.is_some());
+    failed.map(told_failure).unwrap_or_default()
+}
+
+/// A component of which an operation failed: which, why, and what it wrote.
+pub(crate) fn told_failure(component: &Component) -> String {
+    let operation = component.failed_operation.as_deref();
+    let detail = component.failure.as_deref().unwrap_or_default();
+    let because = Some(reason::first(operation, detail)).filter(|it| !it.is_empty());
+    let because = because.map(|it| format!(": {it}")).unwrap_or_default();
+    format!("{}: {} failed{because}\n{}", component.name, operation.unwrap_or("run"), reason::rest(detail))
+}
+
+/// The way to show it here.
+pub(crate) fn view(json: bool, tiers: Tiers) -> Box<dyn View> {
+    match (json, io::stdout().is_terminal()) {
+        (true, _) => Box::new(Quiet),
+        (false, true) => Box::new(Screen { drawn: 0, tiers, waits: String::new() }),
+        (false, false) => Box::new(Lines::default()),
+    }
+}
+
 /// A way to show how a change goes.
-trait View {
+pub(crate) trait View {
     /// For how long nothing may happen before it wants to know what is waited for.
     fn patience(&self) -> Duration;
     fn tell(&mut self, event: &EventDocument) -> Result<(), Failure>;
-    fn waits(&mut self, change: &RunningChange) -> Result<(), Failure>;
+    /// What a change waits for, the first of so many things.
+    fn waits(&mut self, change: u64, waits_for: &[String], waiting: usize) -> Result<(), Failure>;
     fn absent(&mut self) -> Result<(), Failure>;
     fn end(&mut self) -> Result<(), Failure>;
 }
@@ -131,7 +160,7 @@ impl View for Quiet {
     fn tell(&mut self, _: &EventDocument) -> Result<(), Failure> {
         Ok(())
     }
-    fn waits(&mut self, _: &RunningChange) -> Result<(), Failure> {
+    fn waits(&mut self, _: u64, _: &[String], _: usize) -> Result<(), Failure> {
         Ok(())
     }
     fn absent(&mut self) -> Result<(), Failure> {
@@ -154,15 +183,15 @@ impl View for Lines {
     }
 
     fn tell(&mut self, event: &EventDocument) -> Result<(), Failure> {
-        screen::print(&format!("{}\n", line(event)))
+        screen::print(&line(event))
     }
 
-    fn waits(&mut self, change: &RunningChange) -> Result<(), Failure> {
-        if self.said == change.waits_for {
+    fn waits(&mut self, _: u64, waits_for: &[String], waiting: usize) -> Result<(), Failure> {
+        if self.said == waits_for {
             return Ok(());
         }
-        self.said.clone_from(&change.waits_for);
-        screen::print(&waits(change))
+        self.said = waits_for.to_vec();
+        screen::print(&waits(waits_for, waiting))
     }
 
     fn absent(&mut self) -> Result<(), Failure> {
@@ -212,14 +241,15 @@ impl View for Screen {
             return self.draw_all();
         }
         // Other events stay; the rest is drawn below them.
-        self.draw(&format!("{}\n", line(event)))?;
+        self.draw(&line(event))?;
         self.drawn = 0;
         self.draw_all()
     }
 
-    fn waits(&mut self, change: &RunningChange) -> Result<(), Failure> {
-        let again = format!("holdfast show {} follows it again", change.change);
-        self.waits = waits(change) + &format!("  (interrupting this does not interrupt the change: {again})\n");
+    fn waits(&mut self, change: u64, waits_for: &[String], waiting: usize) -> Result<(), Failure> {
+        let again = format!("holdfast show {change} follows it again");
+        self.waits =
+            waits(waits_for, waiting) + &format!("  (interrupting this does not interrupt the change: {again})\n");
         self.draw_all()
     }
 
@@ -232,20 +262,21 @@ impl View for Screen {
     }
 }
 
-/// One event on one line.
+/// One event on one line; below it, what an operation wrote that failed.
 pub(crate) fn line(event: &EventDocument) -> String {
-    let detail = event.detail.as_deref().filter(|_| event.what != "accepted").and_then(|it| it.lines().last());
-    let detail = detail.map(|it| format!(": {it}")).unwrap_or_default();
-    format!("{}  {}{detail}", moment::time(event.at_ms), event.text)
+    let detail = event.detail.as_deref().filter(|_| event.what != "accepted");
+    let because = detail.map(|it| format!(": {}", reason::first(event.operation.as_deref(), it))).unwrap_or_default();
+    let rest = detail.map(reason::rest).unwrap_or_default();
+    format!("{}  {}{because}\n{rest}", moment::time(event.at_ms), event.text)
 }
 
-fn waits(change: &RunningChange) -> String {
+fn waits(waits_for: &[String], waiting: usize) -> String {
     let mut text = String::new();
-    for wait in change.waits_for.iter().take(WAITS_MAX) {
+    for wait in waits_for.iter().take(WAITS_MAX) {
         text += &format!("  waits for {wait}\n");
     }
-    let told = change.waits_for.len().min(WAITS_MAX);
-    match change.waiting.saturating_sub(told) {
+    let told = waits_for.len().min(WAITS_MAX);
+    match waiting.saturating_sub(told) {
         0 => text,
         more => text + &format!("  and for {more} more\n"),
     }

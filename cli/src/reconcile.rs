@@ -8,10 +8,11 @@ use crate::{
     failure::Failure,
     making::{HowOptions, Making, Rest},
     operator::Operator,
+    reason,
 };
 use application::{Difference, How, Key, Surroundings};
 use clap::Args;
-use cloud_manager::document::Status;
+use cloud_manager::document::{Component, Deed, Status};
 use protocol::Name;
 use std::collections::BTreeSet;
 
@@ -19,7 +20,7 @@ use std::collections::BTreeSet;
 #[derive(Args)]
 #[command(after_help = "\
 What is missing is added, what was not asked for is removed, and components whose files were changed
-start again, all in safe order. Of a component, only what is wrong with itself is mended. What that
+or of which an operation failed start again, all in safe order. Of a component, only what is wrong with itself is mended. What that
 would be, holdfast check says.
 
 Example: holdfast reconcile shop
@@ -91,6 +92,13 @@ fn mend(how: &HowOptions, operator: &Operator, name: &str, keys: Option<&BTreeSe
     drift.ask(operator, status.components.iter().filter(|it| it.name.starts_with(&prefix)))?;
     let own = |name: &str| name.strip_prefix(&prefix)?.parse::<Key>().ok();
     let drifted = drift.components.into_iter().filter_map(|(name, why)| Some((own(&name)?, why)));
+    // What failed is tried again.
+    let failed = status.components.iter().filter(|it| it.failed_operation.is_some() && !it.leaving);
+    let why = |it: &Component| reason::first(it.failed_operation.as_deref(), it.failure.as_deref().unwrap_or_default());
+    let failed = failed.filter_map(|it| {
+        Some((own(&it.name)?, vec![format!("{} failed: {}", it.failed_operation.as_ref()?, why(it))]))
+    });
+    let drifted = drifted.chain(failed);
     let (drifted, others) = drifted.partition::<Vec<_>, _>(|(key, _)| keys.is_none_or(|it| it.contains(key)));
     // Whatever was applied is wanted, where it was applied; but a component that was lost with its VM may have to go
     // elsewhere.
@@ -103,10 +111,13 @@ fn mend(how: &HowOptions, operator: &Operator, name: &str, keys: Option<&BTreeSe
         let applied = before.record.expansion.mended(&after, keys);
         after = before.found.mended(&after, keys);
         let left = Difference::between(&after, &applied).count() + others.len();
-        Rest { applied, left }
+        Rest { applied, left, keys: keys.clone() }
     });
     let difference = Difference::between(&before.found, &after).components;
     let begins_anew = |key: &Key| matches!(difference.get(key), Some(How::Removed | How::Replaced(_)));
     let restarts = drifted.into_iter().filter(|(key, _)| !begins_anew(key)).collect();
-    how.make(operator, Making { restarts, rest, ..Making::new(Some(before), after, Some(draft), &around) })
+    how.make(
+        operator,
+        Making { restarts, rest, deed: Deed::Reconcile, ..Making::new(Some(before), after, Some(draft), &around) },
+    )
 }

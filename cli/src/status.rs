@@ -4,13 +4,18 @@ use crate::{
     Ending, applied, binding, component, drift,
     failure::Failure,
     moment,
-    operator::{Heard, Operator, OperatorOptions},
-    screen, vm,
+    operator::{Following, Heard, Operator, OperatorOptions},
+    reason, screen, vm,
 };
 use clap::Args;
-use cloud_manager::document::{RunningChange, Status, Summary};
+use cloud_manager::{
+    client::ClientError,
+    document::{Component, RunningChange, Status, Summary},
+};
 use std::{
+    collections::BTreeSet,
     io::{self, IsTerminal},
+    mem,
     time::Duration,
 };
 
@@ -39,35 +44,82 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             screen::print_document(&status)?;
         } else {
             let clear = if arguments.watch && io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
-            screen::print(&format!("{clear}{}", shown(&status, &drift(&operator, &status))))?;
+            screen::print(&format!("{clear}{}", shown(&status, &Kept::of(&operator, &status))))?;
         }
         if !arguments.watch {
             return Ok(Ending::Done);
         }
-        while !matches!(events.next(PATIENCE)?, Heard::Happening(_)) {}
-        // Things happen in bursts; show what came of them.
-        while matches!(events.next(BREATHE)?, Heard::Happening(_)) {}
-        status = operator.get("/v1/status")?;
+        status = changed(&operator, &mut events)?;
     }
 }
 
-/// What of each application is not there, or is there and was not asked for.
-fn drift(operator: &Operator, status: &Status) -> Vec<String> {
-    // Whoever may only look does not see what was applied.
-    let applications = applied::all(operator, status).unwrap_or_default();
-    let mut lines = Vec::new();
-    for applied in &applications {
-        let name = &applied.record.expansion.application;
-        // What is under way is on the books already.
-        lines.extend(
-            drift::on_the_books(applied, None).iter().map(|line| format!("{name}: {line} (holdfast reconcile {name})")),
-        );
+/// Waits until something has happened, and says how things are then. A manager that goes away is waited for.
+fn changed(operator: &Operator, events: &mut Following<'_>) -> Result<Status, Failure> {
+    let mut was_absent = false;
+    loop {
+        match events.next(PATIENCE)? {
+            Heard::Happening(_) => {}
+            Heard::Silence if was_absent => {}
+            Heard::Silence => continue,
+            Heard::Absent => {
+                if !mem::replace(&mut was_absent, true) {
+                    anstream::eprintln!("the manager does not answer; waiting for it");
+                }
+                continue;
+            }
+        }
+        // Things happen in bursts; show what came of them.
+        while matches!(events.next(BREATHE)?, Heard::Happening(_)) {}
+        match operator.get("/v1/status") {
+            Err(Failure::Manager(ClientError::Unreachable(..) | ClientError::Broken(..))) => {}
+            answer => return answer,
+        }
     }
-    lines
+}
+
+/// What was applied has to say of what there is.
+#[derive(Default)]
+struct Kept {
+    /// What of each application is not there, or is there and was not asked for.
+    drift: Vec<String>,
+    /// VMs on which nothing is put.
+    drained: BTreeSet<String>,
+}
+
+impl Kept {
+    fn of(operator: &Operator, status: &Status) -> Self {
+        // Whoever may only look does not see what was applied.
+        let applications = applied::all(operator, status).unwrap_or_default();
+        let mut kept = Self::default();
+        for applied in &applications {
+            let name = &applied.record.expansion.application;
+            kept.drained.extend(vm::drained(&applied.record));
+            // What is under way is on the books already.
+            let lines = drift::on_the_books(applied, None);
+            kept.drift.extend(lines.iter().map(|line| format!("{name}: {line} (holdfast reconcile {name})")));
+        }
+        kept
+    }
+}
+
+/// What a person should look at; where an operation failed, why, and the end of its output.
+fn attention(status: &Status, drift: &[String]) -> String {
+    let mut text = String::new();
+    for line in status.attention.iter().chain(drift) {
+        text += &format!("✗ {line}\n");
+        let failed = |it: &&Component| {
+            it.failed_operation.as_ref().is_some_and(|op| line.starts_with(&format!("{}: {op} failed", it.name)))
+        };
+        let component = status.components.iter().find(failed);
+        let Some(detail) = component.and_then(|it| it.failure.as_deref()) else { continue };
+        let operation = component.and_then(|it| it.failed_operation.as_deref());
+        text += &format!("    {}\n{}", reason::first(operation, detail), reason::rest(detail));
+    }
+    text
 }
 
 /// A status for people.
-fn shown(status: &Status, drift: &[String]) -> String {
+fn shown(status: &Status, kept: &Kept) -> String {
     let Summary { vms, vms_well, components, components_started, components_failed, bindings, bindings_held, changes } =
         &status.summary;
     let failed = if *components_failed > 0 { format!(", {components_failed} failed") } else { String::new() };
@@ -78,10 +130,8 @@ fn shown(status: &Status, drift: &[String]) -> String {
         several(*bindings, "binding"),
         several(*changes, "change"),
     ))];
-    parts.push(screen::coloured(
-        &status.attention.iter().chain(drift).map(|it| format!("✗ {it}\n")).collect::<String>(),
-    ));
-    parts.push(vm::shown(&status.vms));
+    parts.push(screen::coloured(&attention(status, &kept.drift)));
+    parts.push(vm::shown(&status.vms, &kept.drained));
     parts.push(component::shown(&status.components));
     parts.push(binding::shown(&status.bindings));
     parts.push(status.changes.iter().map(running).collect());

@@ -28,8 +28,8 @@ struct Row {
 
 impl Tiers {
     /// The tiers of what was foreseen for an application.
-    pub(crate) fn of(application: &Name, moments: &[Moment]) -> Self {
-        let rows = moments.iter().flat_map(|moment| {
+    pub(crate) fn of<'a>(application: &Name, moments: impl Iterator<Item = &'a Moment>) -> Self {
+        let rows = moments.flat_map(|moment| {
             let row = |verb, state, names: &Vec<String>| {
                 let names: BTreeSet<String> = names.iter().cloned().collect();
                 (!names.is_empty()).then(|| Row { verb, state, names, done: BTreeSet::new() })
@@ -81,10 +81,10 @@ mod tests {
         let application = Name::new("shop").expect("it is a name");
         let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
         let moments = [
-            Moment { at: 0.0, stop: names(&["app[0]"]), start: Vec::new() },
-            Moment { at: 1.0, stop: Vec::new(), start: names(&["app[0]", "app[1]"]) },
+            Moment { stop: names(&["app[0]"]), ..Moment::default() },
+            Moment { at: 1.0, start: names(&["app[0]", "app[1]"]), ..Moment::default() },
         ];
-        let mut tiers = Tiers::of(&application, &moments);
+        let mut tiers = Tiers::of(&application, moments.iter());
         let event = |component: &str, state: &str| EventDocument {
             component: Some(component.into()),
             state: Some(state.into()),

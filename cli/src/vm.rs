@@ -2,6 +2,7 @@
 
 use crate::{
     Ending,
+    application_file::Record,
     apply::{self, DrainArguments},
     change::{ChangeOptions, WaitOptions},
     failure::Failure,
@@ -12,8 +13,10 @@ use crate::{
 use clap::{Args, Subcommand};
 use cloud_manager::{
     client::segment,
-    document::{NewVm, Vm, WishDocument},
+    document::{ApplicationRecord, NewVm, Vm, WishDocument},
 };
+use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Add, remove and list VMs
 #[derive(Args)]
@@ -31,7 +34,7 @@ enum Command {
     Lost(Lost),
     /// Move all components of an application's VM elsewhere, in safe order
     #[command(after_help = "\
-The VM stays, and nothing is put on it until holdfast vm undrain or until the file is applied again.
+The VM stays, and nothing is put on it until holdfast vm undrain.
 
 Example: holdfast vm drain 'shop/web[0]'")]
     Drain(DrainArguments),
@@ -99,8 +102,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             change.make(names.iter().cloned().map(WishDocument::RemoveVm).collect())
         }
         Command::List(List { operator }) => {
-            let vms: Vec<Vm> = Operator::new(operator)?.get("/v1/vms")?;
-            screen::show(operator.json, &vms, || shown(&vms))?;
+            let options = operator;
+            let operator = Operator::new(options)?;
+            let vms: Vec<Vm> = operator.get("/v1/vms")?;
+            let drained = all_drained(&operator);
+            let row = |vm: &Vm| Row { drained: drained.contains(&vm.name), vm: vm.clone() };
+            screen::show(options.json, &vms.iter().map(row).collect::<Vec<_>>(), || shown(&vms, &drained))?;
             Ok(Ending::Done)
         }
         Command::Drain(arguments) => apply::drain(arguments, true),
@@ -111,10 +118,38 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     }
 }
 
+/// A VM for programs.
+#[derive(Serialize)]
+struct Row {
+    #[serde(flatten)]
+    vm: Vm,
+    /// No component is put on it.
+    drained: bool,
+}
+
+/// The VMs of an application on which nothing is put.
+pub(crate) fn drained(record: &Record) -> impl Iterator<Item = String> {
+    let application = &record.expansion.application;
+    record.draft.inputs.drained.iter().map(|key| key.scoped(application).to_string())
+}
+
+/// The drained VMs of all applications, as far as one may see what was applied.
+fn all_drained(operator: &Operator) -> BTreeSet<String> {
+    let kept: Vec<ApplicationRecord> = operator.get("/v1/applications").unwrap_or_default();
+    let records = kept.into_iter().filter_map(|it| serde_json::from_value::<Record>(it.record).ok());
+    records.flat_map(|it| drained(&it).collect::<Vec<_>>()).collect()
+}
+
 /// VMs for people.
-pub(crate) fn shown(vms: &[Vm]) -> String {
+pub(crate) fn shown(vms: &[Vm], drained: &BTreeSet<String>) -> String {
     let row = |vm: &Vm| {
-        let state = if vm.leaving { format!("{}, leaving", vm.state) } else { vm.state.clone() };
+        let mut state = vm.state.clone();
+        if vm.leaving {
+            state += ", leaving";
+        }
+        if drained.contains(&vm.name) {
+            state += ", drained";
+        }
         let components = format!("{} of {} started", vm.started, vm.components);
         [vm.name.clone(), vm.health.clone(), state, components]
     };

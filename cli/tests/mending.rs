@@ -306,6 +306,14 @@ async fn a_group_is_replaced_a_few_at_a_time() {
     let mut starts = steps.iter().filter_map(Value::as_str).filter(|it| it.starts_with("start "));
     assert!(starts.all(|it| !it.ends_with(" 1.00 s")), "{planned}");
     assert_eq!(planned["foresight"]["known"], false);
+    // Each step has its own part of what will happen.
+    let planned = site.done(&["plan", path.to_str().unwrap(), "--live", "--rolling", "1", "--json"]);
+    let planned: Value = serde_json::from_str(&planned).unwrap();
+    for moment in planned["foresight"]["moments"].as_array().unwrap() {
+        let names = moment["stop"].as_array().unwrap().iter().chain(moment["start"].as_array().unwrap());
+        let own = format!("web[{}]", moment["step"]);
+        assert!(names.into_iter().all(|it| *it == own), "{moment}");
+    }
     let after = site.status().await.newest_event;
     let told = site.done(&["apply", path.to_str().unwrap(), "--rolling", "1", "--yes"]);
     assert!(told.contains("In 4 steps, one after the other") && told.contains("Step 4 of 4"), "{told}");
@@ -334,6 +342,29 @@ async fn a_group_is_replaced_a_few_at_a_time() {
     site.done(&["rollback", "shop", "--rolling", "2", "--yes"]);
     assert!(fs::read_to_string(file(&site, "shop/web[3]", "web.conf").await).unwrap().starts_with("hello"));
     site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_makes_no_difference_is_not_made() {
+    let (site, path) = shop("same");
+    fs::write(&path, SHOP.replace("count: 4", "count: 3")).unwrap();
+    site.done(&["apply", "shop.yaml", "--yes"]);
+    let before = site.status().await.newest_event;
+    // The same from elsewhere, under another name, with a remark.
+    fs::create_dir(site.place.join("copies")).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(site.place.join("copies/copy.yaml"), &text).unwrap();
+    fs::write(site.place.join("remark.yaml"), format!("# a shop\n{text}")).unwrap();
+    for file in [path.to_str().unwrap(), "copies/copy.yaml", "remark.yaml"] {
+        assert!(site.done(&["apply", file]).ends_with("Nothing is different.\n"));
+    }
+    assert_eq!(site.status().await.newest_event, before);
+    // What may make a difference later is kept, and is nothing to go back to.
+    fs::write(&path, text.replace("secrets:\n", "variables: { spare: 1 }\nsecrets:\n")).unwrap();
+    site.done(&["apply", "shop.yaml"]);
+    let told = site.done(&["rollback", "shop", "--yes"]);
+    assert!(told.contains("+ web[3]"), "{told}");
     site.remove_everything().await;
 }
 
@@ -370,6 +401,10 @@ components: {{ tool: {{ type: Tool }}, user: {{ type: User, count: {users} }} }}
     }
     let all = components(&site).await;
     assert!(all.len() == 2 && all.iter().all(|it| it.prepare_ms.is_some()), "{all:?}");
+    // Whoever comes now stops nobody, so how long that would take plays no part.
+    fs::write(&path, text(1, 2)).unwrap();
+    let planned = site.done(&["plan", "tools.yaml", "--live", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&planned).unwrap()["foresight"]["known"], true);
     // Once both were stopped, too, nothing has to be supposed.
     let foreseen = || -> Value {
         fs::write(&path, text(2, 1)).unwrap();
@@ -391,7 +426,25 @@ async fn a_vm_is_emptied_and_used_again() {
     let all = components(&site).await;
     assert_eq!((on_first(&all), all.len()), (0, 5));
     assert!(all.iter().all(|it| it.state == "started"), "{all:?}");
-    site.done(&["vm", "undrain", "shop/web[0]", "--yes"]);
+    // It is seen, and stays so whatever is applied meanwhile.
+    for command in [&["vm", "list"][..], &["status"]] {
+        let told = site.done(command);
+        assert!(told.lines().any(|it| it.starts_with("shop/web[0] ") && it.contains("empty, drained")), "{told}");
+    }
+    assert!(site.done(&["apply", "shop.yaml"]).contains("Nothing is different."));
+    let told = site.done(&["scale", "web=5", "--yes"]);
+    assert!(told.contains("+ web[4] on web[1]"), "{told}");
+    assert_eq!(on_first(&components(&site).await), 0);
+    site.done(&["scale", "web=4", "--yes"]);
+    assert!(site.refused(&["vm", "drain", "shop/web[1]", "--yes"]).contains("each of its VMs is drained"));
+    assert!(site.refused(&["vm", "undrain", "shop/web[7]"]).contains("the application has no such VM"));
+    assert!(site.done(&["vm", "undrain", "shop/web[1]"]).contains("shop/web[1] is in use already"));
+    // Nothing moves, so nobody is asked.
+    site.done(&["vm", "undrain", "shop/web[0]"]);
+    assert!(!site.done(&["vm", "list"]).contains("drained"));
+    let told = site.done(&["history"]);
+    let asked = ["undrain shop: ", "scale shop: ", "drain shop: ", "apply shop: "];
+    assert!(asked.iter().all(|it| told.contains(&format!("  {it}"))), "{told}");
     let told = site.done(&["scale", "web=6", "--yes"]);
     assert!(told.contains("+ web[4] on web[0]") && told.contains("+ web[5] on web[0]"), "{told}");
     assert!(site.refused(&["vm", "drain", "shop/web[7]", "--yes"]).contains("the application has no such VM"));
@@ -428,9 +481,9 @@ async fn a_change_under_way_can_be_followed_again() {
 async fn whoever_looked_too_early_is_told_to_look_again() {
     let (site, _) = shop("fence");
     let kept: Vec<ApplicationRecord> = site.client.get("/v1/applications").await.unwrap();
-    let [ApplicationRecord { name, record, version }] = kept.as_slice() else { panic!("{kept:?}") };
+    let [ApplicationRecord { name, record, version, .. }] = kept.as_slice() else { panic!("{kept:?}") };
     let ask = |version: Option<u64>| NewChange {
-        application: Some(ApplicationRecord { name: name.clone(), record: record.clone(), version }),
+        application: Some(ApplicationRecord { name: name.clone(), record: record.clone(), version, deed: None }),
         ..NewChange::default()
     };
     for outdated in [Some(0), version.map(|it| it ^ 2)] {

@@ -3,6 +3,7 @@
 //! The machine belongs to one task, and nobody else touches it. What can be asked of that task is [`Call`]; a [`Desk`] is
 //! a handle that makes such calls and waits for their answers, and can be cloned freely.
 
+use crate::document::Deed;
 use protocol::letter::Question;
 use protocol::{
     CloudManager, ComponentId, Instruction, Name, VmId,
@@ -64,10 +65,15 @@ pub struct Applied {
     pub record: Option<String>,
     /// The version of the record that it replaces; whichever, if nothing is said.
     pub replaces: Option<u64>,
+    /// What is done to it.
+    pub deed: Deed,
 }
 
-/// A look at the machine between two steps.
-pub type Look = Box<dyn FnOnce(&CloudManager) + Send>;
+/// Which cloud makes the VM of a name; of one that is not listed, an agent joins by itself.
+pub type Clouds = BTreeMap<Name, String>;
+
+/// A look at the machine and its clouds between two steps.
+pub type Look = Box<dyn FnOnce(&CloudManager, &Clouds) + Send>;
 
 /// What can be asked of the task that owns the machine.
 pub enum Call {
@@ -149,9 +155,17 @@ impl Desk {
         &self,
         look: impl FnOnce(&CloudManager) -> T + Send + 'static,
     ) -> Result<T, Halted> {
+        self.look_at_clouds(|machine, _| look(machine)).await
+    }
+
+    /// The same, with a look at which cloud makes which VM.
+    pub async fn look_at_clouds<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&CloudManager, &Clouds) -> T + Send + 'static,
+    ) -> Result<T, Halted> {
         self.call(|answer| {
             // Whoever asked may be gone by now; then nobody misses the answer.
-            Call::Look(Box::new(move |machine| drop(answer.send(look(machine)))))
+            Call::Look(Box::new(move |machine, clouds| drop(answer.send(look(machine, clouds)))))
         })
         .await
     }

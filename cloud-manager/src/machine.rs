@@ -143,6 +143,11 @@ impl Manager {
         self.books.tasks.iter().map(|(vm, task)| (task, self.cloud_of(*vm)))
     }
 
+    /// Which cloud makes the VM of a name, if one does.
+    pub fn clouds(&self) -> &BTreeMap<Name, String> {
+        &self.books.clouds
+    }
+
     /// The cloud that makes a VM, if one does.
     pub fn cloud_of(&self, vm: VmId) -> Option<&String> {
         self.books.clouds.get(self.books.names.vm(vm)?)

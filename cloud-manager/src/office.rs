@@ -361,8 +361,8 @@ impl Desks {
                 let about = in_words(&request);
                 let happening = match application {
                     None => Happening::Asked { request, about, clouds },
-                    Some(Applied { name, record, .. }) => {
-                        let about = format!("apply {name}: {about}");
+                    Some(Applied { name, record, deed, .. }) => {
+                        let about = format!("{deed} {name}: {about}");
                         Happening::Applied { request, about, clouds, application: name, record }
                     }
                 };
@@ -375,7 +375,9 @@ impl Desks {
                 };
                 self.tell(Message::Look(Box::new(look)));
             }
-            Call::Look(look) => self.tell(Message::Look(Box::new(|manager: &Manager| look(manager.machine())))),
+            Call::Look(look) => {
+                self.tell(Message::Look(Box::new(|manager: &Manager| look(manager.machine(), manager.clouds()))));
+            }
             Call::EventsAfter { number, at_most, answer } => {
                 let look = move |manager: &Manager| {
                     // Whoever asked may be gone by now; then nobody misses the answer.

@@ -84,11 +84,22 @@ async fn what_is_not_done_says_what_it_waits_for() {
     assert_eq!(alarms, 1);
     stand.let_go();
     stand.hold_back(|it| matches!(it, Move::Cloud(_)));
-    let _: Accepted =
-        client.post("/v1/changes", &json!({ "wishes": [{ "add-vm": { "name": "more" } }] })).await.unwrap();
+    let _: Accepted = client
+        .post(
+            "/v1/changes",
+            &json!({ "wishes": [
+            { "add-vm": { "name": "more", "cloud": "local" } },
+            { "add-vm": { "name": "edge" } },
+        ] }),
+        )
+        .await
+        .unwrap();
     let seen = status(&client).await;
     let waits: Vec<&String> = seen.changes.iter().flat_map(|change| &change.waits_for).collect();
     assert!(waits.contains(&&"the cloud to make vm more".to_string()), "{waits:?}");
+    // No cloud makes this one: somebody has to do something.
+    let joins = "an agent to join as vm edge (holdfast token create --vm edge)".to_string();
+    assert!(waits.contains(&&joins), "{waits:?}");
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ pub(super) fn phrases<'a>(compose: &'a Compose, service: &'a Service) -> Vec<(St
     all
 }
 
-fn after_each_other(words: &[Phrase]) -> Vec<(String, &Phrase)> {
+pub(super) fn after_each_other(words: &[Phrase]) -> Vec<(String, &Phrase)> {
     let text = |phrase: &Phrase| match phrase.pieces.as_slice() {
         [Piece::Literal(text)] => text.clone(),
         _ => String::new(),
@@ -268,7 +268,8 @@ impl Draft<'_> {
             }
             let path = file_name("secret", &mount.source);
             let template = format!("{{{{ parameters.{parameter} }}}}");
-            text += &format!("      {path}: {{ template: {}, mode: \"0600\" }}\n", scalar(&template));
+            let mode = mount.mode.as_deref().unwrap_or("0600");
+            text += &format!("      {path}: {{ template: {}, mode: \"{mode}\" }}\n", scalar(&template));
         }
         for mount in &service.configs {
             let template = match self.writer.compose.configs.get(&mount.source) {
@@ -291,7 +292,11 @@ impl Draft<'_> {
                     String::new()
                 }
             };
-            text += &format!("      {}: {}\n", file_name("config", &mount.source), block(&template));
+            let name = file_name("config", &mount.source);
+            text += &match &mount.mode {
+                Some(mode) => format!("      {name}: {{ template: {}, mode: \"{mode}\" }}\n", scalar(&template)),
+                None => format!("      {name}: {}\n", block(&template)),
+            };
         }
         text
     }

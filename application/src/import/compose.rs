@@ -2,6 +2,8 @@
 
 use super::{
     Desk, Phrase, With,
+    interpolation::Piece,
+    mounts, plain_sight,
     service::{self, Service},
     tree,
 };
@@ -24,6 +26,16 @@ pub(super) struct Compose {
     pub(super) services: Vec<Service>,
     pub(super) configs: BTreeMap<String, Source>,
     pub(super) secrets: BTreeMap<String, Source>,
+    /// Volumes that are not called after the application: what each is really called.
+    pub(super) volumes: BTreeMap<String, Phrase>,
+}
+
+impl Compose {
+    /// What a volume is really called, where that is said.
+    pub(super) fn real_name(&self, volume: &Phrase) -> Option<&Phrase> {
+        let [Piece::Literal(name)] = volume.pieces.as_slice() else { return None };
+        self.volumes.get(name)
+    }
 }
 
 /// Where a config or a secret comes from.
@@ -74,6 +86,9 @@ pub(super) fn read(
             into.extend(source(key, node, section, folder, desk, open).map(|it| (key.text.clone(), it)));
         }
     }
+    if let Some(node) = field("volumes").filter(|_| with == With::Docker) {
+        compose.volumes = mounts::real_names(node, desk);
+    }
     let Some(services) = field("services") else {
         if desk.reading.findings.count() == 0 {
             desk.wrong(Span::beginning(root.span.file), "there are no services (`services: …`)");
@@ -86,6 +101,7 @@ pub(super) fn read(
         compose.services.push(service);
     }
     connect(&mut compose, desk);
+    plain_sight::tell(&compose, desk);
     let sources = [("config", &compose.configs), ("secret", &compose.secrets)];
     for service in &compose.services {
         for ((what, known), mounts) in sources.iter().zip([&service.configs, &service.secrets]) {
@@ -153,6 +169,17 @@ fn source(
 /// Checks that those who are needed are there, and that nobody needs himself; and tells services that they are jobs.
 fn connect(compose: &mut Compose, desk: &mut Desk) {
     let names: Vec<String> = compose.services.iter().map(|it| it.name.clone()).collect();
+    for service in &mut compose.services {
+        let Service { name, needs, .. } = service;
+        needs.retain(|need| {
+            let is_there = need.required || names.contains(&need.service);
+            if !is_there {
+                let says = format!("`{}` is not there, and is not needed", need.service.escape_debug());
+                desk.remark(need.span, Some(name), says);
+            }
+            is_there
+        });
+    }
     let mut jobs = Vec::new();
     for service in &compose.services {
         for need in &service.needs {

@@ -56,6 +56,12 @@ pub(super) struct Known {
 /// All variables of a file, by the name that compose knows.
 pub(super) type Variables = BTreeMap<String, Known>;
 
+/// Whether a name speaks of a secret.
+pub(super) fn speaks_of_secret(name: &str) -> bool {
+    let upper = name.to_uppercase();
+    SECRET_WORDS.iter().any(|word| upper.contains(word))
+}
+
 /// The pieces of a text. What is wrong is told, and stands there as it is.
 pub(super) fn pieces(text: &str, span: Span, desk: &mut Desk) -> Vec<Piece> {
     read(text, 0).unwrap_or_else(|says| {
@@ -162,8 +168,7 @@ pub(super) fn note(pieces: &[Piece], variables: &mut Variables, span: Span, serv
             }
             Otherwise::Empty | Otherwise::Demanded(_) => None,
         };
-        let upper = variable.name.to_uppercase();
-        let secret = fallback.is_none() && SECRET_WORDS.iter().any(|word| upper.contains(word));
+        let secret = fallback.is_none() && speaks_of_secret(&variable.name);
         let demanded = matches!(variable.otherwise, Otherwise::Demanded(_));
         let default = given.or(fallback).or_else(|| (!demanded).then(String::new));
         let description = match &variable.otherwise {

@@ -18,6 +18,7 @@ mod hosts;
 mod interpolation;
 mod mounts;
 mod operations;
+mod plain_sight;
 mod service;
 mod tree;
 mod words;

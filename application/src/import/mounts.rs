@@ -5,6 +5,7 @@ use crate::{
     node::{Content, Node},
     source::Span,
 };
+use std::collections::BTreeMap;
 
 /// Something of the machine inside of a container.
 #[derive(Debug)]
@@ -25,7 +26,34 @@ pub(super) struct Mount {
     pub(super) source: String,
     /// Where the service looks for it.
     pub(super) target: String,
+    /// Who may do what with it, in octal digits, where that is said.
+    pub(super) mode: Option<String>,
     pub(super) span: Span,
+}
+
+/// The volumes of the whole file that are not called after the application: what each is really called.
+pub(super) fn real_names(node: &Node, desk: &mut Desk) -> BTreeMap<String, Phrase> {
+    let mut names = BTreeMap::new();
+    for (key, node) in desk.reading.entries(node, "`volumes`").to_vec() {
+        let external = node.get("external").filter(|it| plain(it) != "false");
+        // An older way to write it has the name below `external`.
+        let name = node.get("name").or_else(|| external.and_then(|it| it.get("name")));
+        if external.is_some() {
+            let says = format!("the volume {} must be on the VM before: nobody makes it", key.text.escape_debug());
+            desk.remark(key.span, None, says);
+        }
+        if let Some((lost, _)) = node.entries().iter().find(|(it, _)| it.text == "driver" || it.text == "driver_opts") {
+            let says =
+                format!("`{}` of the volume {} is left out: make it on its VM", lost.text, key.text.escape_debug());
+            desk.remark(lost.span, None, says);
+        }
+        match name {
+            Some(name) => drop(names.insert(key.text.clone(), desk.phrase(plain(name), name.span, None))),
+            None if external.is_some() => drop(names.insert(key.text.clone(), Phrase::literal(&key.text, key.span))),
+            None => {}
+        }
+    }
+    names
 }
 
 /// Reads the volumes of a service. A process has none.
@@ -115,7 +143,7 @@ fn parts(text: &str) -> Vec<String> {
 pub(super) fn mounts(service: &str, node: &Node, what: &str, desk: &mut Desk) -> Vec<Mount> {
     let mut read = Vec::new();
     for item in desk.reading.items(node, &format!("`{what}s`")).to_vec() {
-        let (source, target) = match &item.content {
+        let (source, target, mode) = match &item.content {
             Content::Map { .. } => {
                 let source = item.get("source").and_then(|it| desk.reading.text(it, "`source`")).map(str::to_owned);
                 let Some(source) = source else {
@@ -126,10 +154,11 @@ pub(super) fn mounts(service: &str, node: &Node, what: &str, desk: &mut Desk) ->
                     let says = format!("the owner of {what} `{}` is left out", source.escape_debug());
                     desk.remark(item.span, Some(service), says);
                 }
-                (source, item.get("target").map(|it| plain(it).to_owned()))
+                let mode = item.get("mode").and_then(|it| mode(it, service, desk));
+                (source, item.get("target").map(|it| plain(it).to_owned()), mode)
             }
             _ => match desk.reading.text(&item, &format!("a {what}")) {
-                Some(text) => (text.to_owned(), None),
+                Some(text) => (text.to_owned(), None, None),
                 None => continue,
             },
         };
@@ -139,7 +168,19 @@ pub(super) fn mounts(service: &str, node: &Node, what: &str, desk: &mut Desk) ->
             Some(target) if !target.is_empty() => target,
             _ => usual,
         };
-        read.push(Mount { source, target, span: item.span });
+        read.push(Mount { source, target, mode, span: item.span });
     }
     read
+}
+
+/// A mode in octal digits, such as 0440 or 0o440.
+fn mode(node: &Node, service: &str, desk: &mut Desk) -> Option<String> {
+    let text = plain(node);
+    let digits = text.trim_start_matches("0o").trim_start_matches('0');
+    if digits.is_empty() || digits.len() > 3 || digits.chars().any(|it| !('0'..='7').contains(&it)) {
+        let says = format!("the mode `{}` is left out: a mode is written like 0440", text.escape_debug());
+        desk.remark(node.span, Some(service), says);
+        return None;
+    }
+    Some(format!("{digits:0>4}"))
 }

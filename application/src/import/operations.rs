@@ -65,7 +65,10 @@ impl Draft<'_> {
             let target = self.plain(&volume.target);
             let source = volume.source.as_ref().map(|source| match (volume.relative, volume.named) {
                 (true, _) => self.in_folder(source),
-                (_, true) => format!("{}_{}", self.writer.application, self.plain(source)),
+                (_, true) => match self.writer.compose.real_name(source) {
+                    Some(name) => self.plain(name),
+                    None => format!("{}_{}", self.writer.application, self.plain(source)),
+                },
                 _ => self.plain(source),
             });
             let options = volume.options.as_ref().map(|it| self.plain(it));

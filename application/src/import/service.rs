@@ -406,7 +406,6 @@ impl Reader<'_> {
                     }
                 }
                 "mode" if plain(&node) == "replicated" => {}
-                "labels" => {}
                 "mode" | "placement" => {
                     self.remark(key.span, &format!("`deploy.{}` is left out: say where it is with `on`", key.text));
                 }

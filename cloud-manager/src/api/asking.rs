@@ -101,7 +101,8 @@ fn applied(application: &ApplicationRecord) -> Result<Applied, Problem> {
     let malformed =
         |error: NameError| Problem::malformed("the application's name is malformed", vec![error.to_string()]);
     let record = Some(&application.record).filter(|record| !record.is_null()).map(Value::to_string);
-    Ok(Applied { name: Name::new(&application.name).map_err(malformed)?, record, replaces: application.version })
+    let name = Name::new(&application.name).map_err(malformed)?;
+    Ok(Applied { name, record, replaces: application.version, deed: application.deed.unwrap_or_default() })
 }
 
 pub(super) async fn retry(State(api): State<Api>, Named(component): Named) -> Result<Response, Problem> {

@@ -8,7 +8,7 @@ use super::{
     reading::{Asked, Named, Part},
     view,
 };
-use crate::desk::DeskError;
+use crate::desk::{Clouds, DeskError};
 use crate::document::{ApplicationRecord, EventDocument, NewComponent, Well};
 use axum::{extract::State, http::StatusCode, response::Response};
 use protocol::letter::Question;
@@ -30,18 +30,18 @@ impl Api {
         Ok(chronicle)
     }
 
-    /// Looks at the machine with the chronicle at hand.
+    /// Looks at the machine and its clouds with the chronicle at hand.
     async fn look<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&CloudManager, &Chronicle) -> T + Send + 'static,
+        look: impl FnOnce(&CloudManager, &Clouds, &Chronicle) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let mut chronicle = self.chronicle().await?;
-        let looking = move |machine: &CloudManager| {
+        let looking = move |machine: &CloudManager, clouds: &Clouds| {
             chronicle.forget_strangers(machine.book());
             chronicle.learn(machine.book());
-            look(machine, &chronicle)
+            look(machine, clouds, &chronicle)
         };
-        Ok(self.desk.look(looking).await?)
+        Ok(self.desk.look_at_clouds(looking).await?)
     }
 }
 
@@ -69,12 +69,12 @@ pub(super) async fn vms(State(api): State<Api>) -> Result<Response, Problem> {
 }
 
 pub(super) async fn components(State(api): State<Api>) -> Result<Response, Problem> {
-    found(&api.look(|machine, chronicle| view::components(machine.book(), chronicle)).await?)
+    found(&api.look(|machine, _, chronicle| view::components(machine.book(), chronicle)).await?)
 }
 
 pub(super) async fn component(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
     let missing = format!("there is no component {name:?}");
-    let detail = api.look(move |machine, chronicle| {
+    let detail = api.look(move |machine, _, chronicle| {
         let book = machine.book();
         // One that is on its way out can be looked at as long as no other has taken its name.
         let entry = book.component(&name).or_else(|| book.components().find(|it| it.name == name));
@@ -152,29 +152,16 @@ pub(super) async fn logs(
     let bytes_max = query.bytes.unwrap_or(LOG_BYTES).min(LOG_BYTES_MAX);
     let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX);
     let component = name.clone();
-    let failure = api.look(move |machine, chronicle| {
+    let failed = api.look(move |machine, _, chronicle| {
         let entry = machine.book().component(&component)?;
         view::failure(entry, chronicle)
     });
-    let failure = failure.await?;
-    match (api.desk.question(name, Question::Output { bytes_max }).await, failure) {
-        (Ok(written), Some(failure)) => Ok(plain(with_failure(written, &failure))),
+    let failed = failed.await?.is_some();
+    match api.desk.question(name, Question::Output { bytes_max }).await {
         // What fails before anything is run, such as a template, has written nothing.
-        (Err(DeskError::Unknown(_)), Some(failure)) => Ok(plain(with_failure(String::new(), &failure))),
-        (written, _) => Ok(plain(written?)),
+        Err(DeskError::Unknown(_)) if failed => Ok(plain(String::new())),
+        written => Ok(plain(written?)),
     }
-}
-
-/// What was written, and below it what it does not say of why an operation failed.
-fn with_failure(mut written: String, (operation, detail): &(String, String)) -> String {
-    let unsaid: Vec<&str> = detail.lines().filter(|line| !written.contains(line)).collect();
-    if !unsaid.is_empty() {
-        if !written.is_empty() && !written.ends_with('\n') {
-            written.push('\n');
-        }
-        written += &format!("=== {operation} failed\n{}\n", unsaid.join("\n"));
-    }
-    written
 }
 
 pub(super) async fn drift(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
@@ -206,5 +193,6 @@ pub(super) async fn application(State(api): State<Api>, Named(name): Named) -> R
 fn recorded(name: &Name, record: &str) -> ApplicationRecord {
     // It was JSON when it came in.
     let version = Some(ApplicationRecord::version_of(Some(record)));
-    ApplicationRecord { name: name.to_string(), record: serde_json::from_str(record).unwrap_or_default(), version }
+    let record = serde_json::from_str(record).unwrap_or_default();
+    ApplicationRecord { name: name.to_string(), record, version, deed: None }
 }

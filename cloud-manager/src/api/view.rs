@@ -4,10 +4,12 @@ use super::{
     chronicle::Chronicle,
     waits::{self, Waits},
 };
+use crate::desk::Clouds;
 use crate::document::{
     Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm,
     digest::with_needs,
     event::{state_name, vm_state_name},
+    quoted,
 };
 use crate::office::LOCAL;
 use protocol::{
@@ -20,10 +22,10 @@ use std::collections::BTreeMap;
 const WAITS_MAX: usize = 100;
 
 /// Everything at a glance.
-pub(super) fn status(machine: &CloudManager, chronicle: &Chronicle) -> Status {
+pub(super) fn status(machine: &CloudManager, clouds: &Clouds, chronicle: &Chronicle) -> Status {
     let book = machine.book();
     let (vms, components, bindings) = (vms(book), components(book, chronicle), bindings(book));
-    let changes: Vec<RunningChange> = changes(machine, chronicle);
+    let changes: Vec<RunningChange> = changes(machine, clouds, chronicle);
     let count = |state: &str| components.iter().filter(|it| it.state == state).count();
     let summary = Summary {
         vms: vms.len(),
@@ -48,7 +50,8 @@ fn attention(vms: &[Vm], components: &[Component]) -> Vec<String> {
     };
     let failed = components.iter().filter(|it| it.state == "failed").map(|it| {
         let operation = it.failed_operation.as_deref().unwrap_or("run");
-        format!("{}: {operation} failed (holdfast component logs {0}, then retry {0} or skip {0})", it.name)
+        let name = quoted(&it.name);
+        format!("{}: {operation} failed (holdfast component logs {name}, then retry {name} or skip {name})", it.name)
     });
     of("lost", |name| format!("vm {name} is lost (place its components elsewhere)"))
         .into_iter()
@@ -191,8 +194,8 @@ fn binding(book: &Book, client: Option<&ComponentEntry>, entry: &BindingEntry) -
 }
 
 /// Every change that is not done.
-pub(super) fn changes(machine: &CloudManager, chronicle: &Chronicle) -> Vec<RunningChange> {
-    let waits = Waits::new(machine.book());
+pub(super) fn changes(machine: &CloudManager, clouds: &Clouds, chronicle: &Chronicle) -> Vec<RunningChange> {
+    let waits = Waits::new(machine.book(), clouds);
     let running = |state: ChangeState| {
         let record = chronicle.change(state.change);
         let done = record.iter().flat_map(|record| &record.phases).filter(|phase| phase.done_at_ms.is_some());

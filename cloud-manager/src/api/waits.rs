@@ -1,6 +1,7 @@
 //! What waits, and for what: the question that an operator asks at three in the morning.
 
 use super::view::state;
+use crate::{desk::Clouds, document::quoted};
 use protocol::{
     ComponentState, Name, Need,
     manager::{BindingEntry, Book, ComponentEntry, Health, Waiting},
@@ -13,16 +14,17 @@ const REASONS_MAX: usize = 5;
 /// Says what changes wait for. Made once for many, because what is on its way out is not found by its name in the book.
 pub(super) struct Waits<'a> {
     book: &'a Book,
+    clouds: &'a Clouds,
     leaving: BTreeMap<&'a Name, &'a ComponentEntry>,
     leaving_vms: Vec<&'a Name>,
 }
 
 impl<'a> Waits<'a> {
-    pub(super) fn new(book: &'a Book) -> Self {
+    pub(super) fn new(book: &'a Book, clouds: &'a Clouds) -> Self {
         let leaving = book.components().filter(|it| it.is_leaving()).map(|it| (&it.name, it)).collect();
         let mut leaving_vms: Vec<&Name> = book.vms().filter(|it| it.is_leaving()).map(|it| &it.name).collect();
         leaving_vms.sort();
-        Self { book, leaving, leaving_vms }
+        Self { book, clouds, leaving, leaving_vms }
     }
 
     /// One thing that a change waits for, with the reason behind it where the book knows one.
@@ -33,7 +35,10 @@ impl<'a> Waits<'a> {
         };
         match waiting {
             Waiting::Vm(vm) if self.leaving_vms.binary_search(&vm).is_ok() => format!("the cloud to destroy vm {vm}"),
-            Waiting::Vm(vm) => format!("the cloud to make vm {vm}"),
+            Waiting::Vm(vm) if self.clouds.contains_key(vm) => format!("the cloud to make vm {vm}"),
+            Waiting::Vm(vm) => {
+                format!("an agent to join as vm {vm} (holdfast token create --vm {})", quoted(vm.as_str()))
+            }
             // A component on its way out may share its name with the one that replaces it.
             Waiting::Component(name) => match self.leaving.get(name) {
                 Some(entry) => format!("{name} to be gone{}", because(Some(entry))),
@@ -60,7 +65,7 @@ impl<'a> Waits<'a> {
 pub(super) fn of_component(book: &Book, entry: &ComponentEntry) -> Vec<String> {
     let vm = book.vm_of(entry);
     match (vm.health, state(entry)) {
-        (Health::Awaited, None) => return vec![format!("vm {} to be made", vm.name)],
+        (Health::Awaited, None) => return vec![format!("vm {} to be there", vm.name)],
         (Health::Suspected(_), _) => return vec![format!("vm {} to be heard of again", vm.name)],
         (Health::Dead, _) => return vec![],
         (_, None) => return vec![format!("vm {} to take it up", vm.name)],

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
+    fmt,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
@@ -46,6 +47,44 @@ pub struct ApplicationRecord {
     /// without it, whichever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
+    /// What is done to it, for the history; `apply`, if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deed: Option<Deed>,
+}
+
+/// What is done to an application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Deed {
+    /// It is made as a file describes it.
+    #[default]
+    Apply,
+    /// It gets other numbers of components.
+    Scale,
+    /// It is made as it was before.
+    Rollback,
+    /// One of its VMs is emptied.
+    Drain,
+    /// One of its VMs is used again.
+    Undrain,
+    /// It is made again as it was applied.
+    Reconcile,
+    /// It is taken away.
+    Remove,
+}
+
+impl fmt::Display for Deed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Apply => "apply",
+            Self::Scale => "scale",
+            Self::Rollback => "rollback",
+            Self::Drain => "drain",
+            Self::Undrain => "undrain",
+            Self::Reconcile => "reconcile",
+            Self::Remove => "remove",
+        })
+    }
 }
 
 impl ApplicationRecord {
@@ -259,11 +298,11 @@ impl Reading {
         read
     }
 
-    fn wrong(&mut self, what: impl std::fmt::Display) {
+    fn wrong(&mut self, what: impl fmt::Display) {
         self.problems.push(format!("{}: {what}", self.place.join(".")));
     }
 
-    fn take<T, E: std::fmt::Display>(&mut self, result: Result<T, E>) -> Option<T> {
+    fn take<T, E: fmt::Display>(&mut self, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.wrong(error)).ok()
     }
 

@@ -13,11 +13,17 @@ pub mod recipe;
 mod secrets;
 pub mod state;
 
+/// A name as a shell takes it: those of applications have brackets, which mean something else there.
+pub fn quoted(name: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "-_./:@".contains(letter);
+    if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
+}
+
 pub use answer::{
     Accepted, Difference, JoinToken, NewJoinToken, NewToken, OperatorToken, Prediction, Problems, Role, Token, Well,
 };
 pub use change::{
-    ApplicationRecord, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm, WishDocument,
+    ApplicationRecord, Deed, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm, WishDocument,
 };
 pub use event::{ChangeRecord, EventDocument, Gap, PhaseRecord};
 pub use state::{Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm};

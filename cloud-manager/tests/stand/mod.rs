@@ -12,7 +12,7 @@ use cloud_manager::{
     access::Access,
     api::{Api, Certificate, Settings, Tokens, serve},
     client::Client,
-    desk::{Call, Desk, DeskError, Event, NameRegister},
+    desk::{Call, Clouds, Desk, DeskError, Event, NameRegister},
     document::{Role, asked},
 };
 use protocol::letter::Question;
@@ -170,6 +170,7 @@ pub(crate) struct Theatre {
     pub(crate) held_back: Box<dyn Fn(Move) -> bool + Send>,
     /// The components whose every task fails.
     pub(crate) failing: BTreeSet<String>,
+    clouds: Clouds,
     names: NameRegister,
     events: VecDeque<Event>,
     events_max: usize,
@@ -182,6 +183,7 @@ impl Theatre {
             stage: Stage::new(),
             held_back: Box::new(|_| false),
             failing: BTreeSet::new(),
+            clouds: Clouds::new(),
             names: NameRegister::default(),
             events: VecDeque::new(),
             events_max,
@@ -201,7 +203,8 @@ impl Theatre {
 
     fn take(&mut self, call: Call) {
         match call {
-            Call::Ask { request, answer, .. } => {
+            Call::Ask { request, clouds, answer, .. } => {
+                self.clouds.extend(clouds);
                 let news = self.ask(request);
                 let _ = answer.send(Ok(news));
                 self.run();
@@ -210,7 +213,7 @@ impl Theatre {
                 let name = protocol::Name::new("shop").expect("it is a name");
                 let _ = answer.send([(name, r#"{ "main": "shop.yaml" }"#.to_string())].into());
             }
-            Call::Look(look) => look(&self.stage.manager),
+            Call::Look(look) => look(&self.stage.manager, &self.clouds),
             Call::EventsAfter { number, at_most, answer } => {
                 let after = self.events.iter().filter(|event| event.number > number).take(at_most);
                 let _ = answer.send(after.cloned().collect());

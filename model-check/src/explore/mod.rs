@@ -302,10 +302,11 @@ impl<'a> Search<'a> {
                 self.compare(expected, walker, (open, action), (&row, &changed), index);
             }
             // Where components stop by themselves, they may do so at any moment.
-            if self.may_stop.is_some() && walker.is_idle(&row) {
-                if let Some(breach) = property::while_idle(&walker.world(&row)) {
-                    self.record(breach, index);
-                }
+            if self.may_stop.is_some()
+                && walker.is_idle(&row)
+                && let Some(breach) = property::while_idle(&walker.world(&row))
+            {
+                self.record(breach, index);
             }
             if let Some(breach) = walker.breach(&row, &changed) {
                 self.record(breach, index);

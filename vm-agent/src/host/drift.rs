@@ -14,7 +14,7 @@ use protocol::{ComponentId, Values};
 use std::{fs, io, os::unix::fs::PermissionsExt};
 
 impl Host {
-    /// In what a component is not as it was asked for. One that is not started is as it was asked for.
+    /// In what a component that should be started is not as it was asked for.
     pub async fn drift(&self, component: ComponentId) -> Result<Vec<String>, Error> {
         let slot = self.room.slot(component);
         // Whoever is at work on it changes it.
@@ -30,7 +30,7 @@ impl Host {
                 let secrets = Secrets::of(&component.place);
                 Ok(found.into_iter().map(|it| secrets.conceal(it)).collect())
             }
-            None => Ok(Vec::new()),
+            None => Ok(vec!["nothing runs (its start was skipped, or it is not started)".into()]),
         }
     }
 }

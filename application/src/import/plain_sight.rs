@@ -1,0 +1,94 @@
+//! What is carried over as it stands, and should be looked at: passwords in plain sight, and services that a text may name
+//! where nobody can tell for certain.
+
+use super::{
+    Desk, Phrase,
+    component::after_each_other,
+    compose::Compose,
+    health::Test,
+    hosts,
+    interpolation::{Otherwise, Piece, speaks_of_secret},
+};
+use crate::source::Span;
+
+/// Tells of them.
+pub(super) fn tell(compose: &Compose, desk: &mut Desk) {
+    let names: Vec<&str> = compose.services.iter().map(|it| it.name.as_str()).collect();
+    for (own, service) in compose.services.iter().enumerate() {
+        for (name, phrase) in service.environment.iter().filter(|(name, _)| speaks_of_secret(name)) {
+            if is_in_sight(phrase) && !name.ends_with("_FILE") {
+                let says = format!("`{name}` is there for everybody to read: make it a parameter of type secret");
+                desk.remark(phrase.span, Some(&service.name), says);
+            }
+        }
+        let mut found: Vec<(Span, usize)> = Vec::new();
+        for words in [&service.entrypoint, &service.command].into_iter().flatten() {
+            found.extend(in_words(words, &names));
+        }
+        match service.check.as_ref().map(|it| &it.test) {
+            Some(Test::Shell(phrase)) => found.extend(in_text("", phrase, &names).map(|it| (phrase.span, it))),
+            Some(Test::Words(words)) => found.extend(in_words(words, &names)),
+            None => {}
+        }
+        for (span, other) in found.into_iter().filter(|(_, it)| *it != own) {
+            let other = names[other];
+            let says = format!(
+                "`{other}` stays in its command: if that is the service, its address is that of an import, such as {{{{ imports.{}[0].host }}}}",
+                other.replace('-', "_")
+            );
+            desk.remark(span, Some(&service.name), says);
+        }
+    }
+}
+
+/// Whether a value, or what stands for it where nobody gives one, can be read.
+fn is_in_sight(phrase: &Phrase) -> bool {
+    phrase.pieces.iter().any(|piece| match piece {
+        Piece::Literal(text) => !text.is_empty(),
+        Piece::Variable(variable) => {
+            matches!(&variable.otherwise, Otherwise::Default(inner) if inner.iter().any(|it| matches!(it, Piece::Literal(text) if !text.is_empty())))
+        }
+    })
+}
+
+/// Services that a command names: in a text for the shell, or as a word before a port.
+fn in_words(words: &[Phrase], names: &[&str]) -> Vec<(Span, usize)> {
+    let text = |phrase: &Phrase| match phrase.pieces.as_slice() {
+        [Piece::Literal(text)] => text.clone(),
+        _ => String::new(),
+    };
+    let mut found = Vec::new();
+    for (place, (before, phrase)) in after_each_other(words).into_iter().enumerate() {
+        found.extend(in_text(&before, phrase, names).map(|it| (phrase.span, it)));
+        let next = words.get(place + 1).map(text).unwrap_or_default();
+        let is_before_port = !next.is_empty() && next.chars().all(|it| it.is_ascii_digit());
+        let named = names.iter().position(|it| is_before_port && *it == text(phrase));
+        found.extend(named.map(|it| (phrase.span, it)));
+    }
+    found
+}
+
+/// Services that a text of several words names, other than where they are known to be hosts.
+fn in_text<'a>(before: &str, phrase: &'a Phrase, names: &'a [&str]) -> impl Iterator<Item = usize> {
+    let mut found = Vec::new();
+    for piece in &phrase.pieces {
+        let Piece::Literal(text) = piece else { continue };
+        if !text.trim().contains(char::is_whitespace) {
+            continue;
+        }
+        let known = hosts::mentions(before, text, names);
+        for (service, name) in names.iter().enumerate() {
+            let is_word = |start: usize| {
+                let (head, tail) = (&text[..start], &text[start + name.len()..]);
+                let edge = |it: char| it.is_whitespace() || "\"'`;()".contains(it);
+                (head.is_empty() || head.ends_with(edge)) && (tail.is_empty() || tail.starts_with(edge))
+            };
+            let is_known = |start: usize| known.iter().any(|it| it.start == start);
+            let stays = |(start, _): (usize, &str)| is_word(start) && !is_known(start);
+            if !name.is_empty() && text.match_indices(name).any(stays) {
+                found.push(service);
+            }
+        }
+    }
+    found.into_iter()
+}
