@@ -79,7 +79,7 @@ fn verdict(pasts: &[Past], audit: &Audit) -> String {
     };
     let sign = if audit.breach.is_none() { '✓' } else { '–' };
     let looked_at = property::ALL.iter().filter(|(word, _)| *word == "always").map(|(_, name)| *name);
-    let not_asked = [property::MINIMAL];
+    let not_asked = [property::MINIMAL, property::DONE];
     for name in looked_at.filter(|name| !not_asked.contains(name)).chain([AGREEMENT]) {
         writeln!(text, "  {sign} {name}").expect("writing to a string does not fail");
     }

@@ -7,7 +7,7 @@ use crate::{
 use model_check::{
     Faults,
     explore::{Findings, Settings},
-    property::{self, AS_TOLD, MINIMAL, ONE_END, SOMETIMES},
+    property::{self, AS_TOLD, DONE, MINIMAL, ONE_END, SOMETIMES},
 };
 use serde_json::{Value, json};
 use std::{
@@ -65,7 +65,7 @@ impl Verdict {
     fn mark(&self, name: &str) -> Mark {
         // A request that may be refused has an end for each answer.
         let several = name == ONE_END && self.findings.outcomes.len() > 1;
-        let asked = !several && (!self.is_disrupted() || (name != MINIMAL && name != ONE_END));
+        let asked = !several && (!self.is_disrupted() || ![MINIMAL, DONE, ONE_END].contains(&name));
         match &self.findings.breach {
             Some((breach, _)) if breach.property == name => Mark::Broken,
             _ if !asked => Mark::Unasked,
@@ -75,9 +75,9 @@ impl Verdict {
         }
     }
 
-    /// Whether faults may stop components by themselves.
+    /// Whether components may stop by themselves, or with a VM that is lost.
     fn is_disrupted(&self) -> bool {
-        self.faults.stop_components()
+        self.findings.disrupted
     }
 
     fn properties(&self) -> impl Iterator<Item = (&'static str, &'static str, Mark)> {
@@ -108,7 +108,7 @@ impl Verdict {
             lines.push("ends are checked wherever nothing but further faults can happen".into());
         }
         if self.is_disrupted() {
-            lines.push("where faults stop components, the end may depend on when they happen".into());
+            lines.push("where faults or losses stop components, the end may depend on when they happen".into());
         }
         lines
     }
@@ -158,7 +158,7 @@ impl Verdict {
         };
         for (word, name, mark) in self.properties() {
             let why = match mark {
-                Mark::Unasked if self.is_disrupted() => " (not asked for: faults stop components)",
+                Mark::Unasked if self.is_disrupted() => " (not asked for: faults or losses stop components)",
                 Mark::Unasked => " (not asked for: a request may be refused)",
                 Mark::Holds | Mark::Broken | Mark::Open => "",
             };

@@ -88,6 +88,8 @@ pub struct Findings {
     pub breach: Option<(Breach, Vec<Action>)>,
     /// What happened at least once on the way.
     pub sometimes: BTreeSet<&'static str>,
+    /// Whether components may stop by themselves or with a lost VM, so that not every property is asked for.
+    pub disrupted: bool,
 }
 
 /// How far an exploration is.
@@ -397,6 +399,7 @@ impl<'a> Search<'a> {
             complete,
             breach,
             sometimes,
+            disrupted: self.may_stop.is_none(),
         }
     }
 }
