@@ -3,7 +3,7 @@
 use crate::{
     Inputs,
     component_group::{override_counts, read_component},
-    component_type::{self, ComponentType},
+    component_type::{self, ComponentType, NeedSort},
     document::{Document, beside},
     expansion::Secret,
     nearest::hint,
@@ -160,6 +160,23 @@ pub enum LoadError {
 }
 
 impl Application {
+    /// What works, but perhaps not as its author thinks.
+    pub fn remarks(&self) -> Vec<String> {
+        let used = |name: &&String| self.components.values().any(|group| group.type_name == **name);
+        let mut remarks = Vec::new();
+        for name in self.types.keys().filter(used) {
+            let component_type = &self.types[name].1;
+            let is_read = |import: &Name| component_type.reads.imported.keys().any(|(read, _)| read == import);
+            let silent = component_type.imports.iter().filter(|(_, it)| it.sort == NeedSort::Weak);
+            for (import, _) in silent.filter(|(import, _)| !component_type.recipe.rebinds() && is_read(import)) {
+                remarks.push(format!(
+                    "`{name}` reads import `{import}`, which it could do without, and has no `rebind`: while it runs, it is not told when that comes, goes or changes"
+                ));
+            }
+        }
+        remarks
+    }
+
     /// Reads an application. Files are asked for by name: the main one first, then what it includes and the templates that
     /// it names, each relative to the file that names it.
     ///

@@ -217,6 +217,18 @@ fn another_application_can_be_used_and_its_replacement_takes_our_bindings_along(
 }
 
 #[test]
+fn whoever_is_not_told_of_what_it_reads_is_remarked_on() {
+    let remarks = |text: &str| read(text, &Inputs::default()).unwrap().remarks();
+    assert_eq!(remarks(SHOP), [""; 0]);
+    // A need that is strong stops and starts it; only what it could do without comes and goes in silence.
+    let deaf = SHOP.replace("      rebind: { signal: HUP }\n", "");
+    let [remark] = &remarks(&deaf)[..] else { panic!("{:?}", remarks(&deaf)) };
+    assert!(remark.starts_with("`App` reads import `cache`"), "{remark}");
+    let unread = deaf.replace("{% for cache in imports.cache %}cache = {{ cache.host }}\n        {% endfor %}", "");
+    assert_eq!(remarks(&unread), [""; 0]);
+}
+
+#[test]
 fn secrets_are_named_and_never_kept() {
     let text = "holdfast: 1\napplication: a\nsecrets: { password: { environment: PASSWORD } }\ntypes:\n  T:\n    parameters: { password: { type: secret } }\n    environment: { PASSWORD: \"{{ parameters.password }}\" }\nvms: { v: {} }\ncomponents: { t: { type: T, parameters: { password: { secret: password } } } }\n";
     let expansion = expand(text);

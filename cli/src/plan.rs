@@ -96,6 +96,9 @@ pub(crate) struct Plan {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     trade_offs: Vec<Row>,
     pub(crate) foresight: Foresight,
+    /// What works, but perhaps not as its author thinks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<String>,
     /// What came of looking at every order of events, if that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     explored: Option<serde_json::Value>,
@@ -177,6 +180,7 @@ fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
     };
     let (mut plan, steps) = Plan::new(&before, &ends, &around, arguments.strategy, BTreeMap::new());
     plan.trade_offs = rows.iter().map(Row::from).collect();
+    plan.remarks = application.remarks();
     let refused = !plan.foresight.refused.is_empty();
     let verdict = (arguments.explore && !refused).then(|| {
         let changes = steps.iter().map(|step| step.planned(&around.others, &no_secrets(&after)).change).collect();
@@ -185,7 +189,8 @@ fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
     });
     plan.explored = verdict.as_ref().map(Verdict::json);
     screen::show(arguments.operator.json, &plan, || {
-        let told = screen::coloured(&plan.told(&before, &after));
+        let remarks: String = plan.remarks.iter().map(|it| format!("Remark: {it}\n")).collect();
+        let told = screen::coloured(&(plan.told(&before, &after) + &remarks));
         let verdict = verdict.as_ref().map(|it| format!("In every order of events: {it}")).unwrap_or_default();
         told + &verdict
     })?;
@@ -260,6 +265,7 @@ impl Plan {
                 true => Foresight { seconds: Some(0.0), known: true, ..Foresight::default() },
                 false => foresight::foresee(before, after, around, changes),
             },
+            remarks: Vec::new(),
             explored: None,
         };
         plan.foresight.refused.extend(unknown_clouds(&plan.difference, after, &around.clouds));
