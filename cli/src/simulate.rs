@@ -14,7 +14,7 @@ use clap::Args;
 use model_check::{
     Scenario, World,
     property::Breach,
-    simulate::{self, Report, Settings, Timing},
+    simulate::{self, Report, Settings, Stretch, Timing},
     trace,
     world::Event,
 };
@@ -122,7 +122,7 @@ fn many(arguments: &Arguments, scenario: &Scenario, timing: &Timing) -> Result<E
     for seed in 0..arguments.seeds {
         line.show(|| format!("{} of {} runs", counted(seed), counted(arguments.seeds)));
         let outcome = outcome(scenario, timing, seed);
-        crowd.add(&outcome.report);
+        crowd.add(seed, &outcome.report);
         if outcome.breach.is_some() {
             line.done();
             return refuted(arguments, scenario, &outcome, &crowd);
@@ -189,20 +189,27 @@ struct Crowd {
     faults: u64,
     /// How long each change took, by its place; one entry for each run in which it was done.
     changes: Vec<Vec<Duration>>,
+    /// Of the run in which each change took longest: how long, the seed, and what it waited for.
+    longest: Vec<(Duration, u64, Vec<Stretch>)>,
     messages: Vec<u64>,
     stopped: BTreeSet<Name>,
 }
 
 impl Crowd {
-    fn add(&mut self, report: &Report) {
+    fn add(&mut self, seed: u64, report: &Report) {
         self.runs += 1;
         self.steps += report.steps;
         self.faults += report.faults;
         for (place, change) in report.changes.iter().enumerate() {
             if self.changes.len() == place {
                 self.changes.push(Vec::new());
+                self.longest.push((Duration::ZERO, seed, Vec::new()));
             }
-            self.changes[place].extend(change.took());
+            let took = change.took();
+            self.changes[place].extend(took);
+            if took > Some(self.longest[place].0) {
+                self.longest[place] = (took.unwrap_or_default(), seed, change.critical_path.clone());
+            }
         }
         self.messages.push(report.messages.total());
         self.stopped.extend(report.stopped.iter().cloned());
@@ -216,6 +223,9 @@ impl Crowd {
                 format!("change {}", place + 1),
                 format!("done after {least} to {most}, half of the time within {median}"),
             ));
+            let (_, seed, path) = &self.longest[place];
+            let path = summary::path(path).map(|path| (String::new(), format!("longest with seed {seed}, {path}")));
+            rows.extend(path);
         }
         let [least, _, most] = spread(&self.messages).map(counted);
         rows.push(("messages".into(), format!("{least} to {most}")));
@@ -232,9 +242,11 @@ impl Crowd {
         let changes: Vec<Value> = self
             .changes
             .iter()
-            .map(|times| {
+            .zip(&self.longest)
+            .map(|(times, (_, seed, path))| {
                 let [least, median, most] = spread(times).map(|time| time.as_secs_f64());
-                json!({ "seconds_min": least, "seconds_median": median, "seconds_max": most })
+                let path = summary::path(path);
+                json!({ "seconds_min": least, "seconds_median": median, "seconds_max": most, "slowest_seed": seed, "critical_path": path })
             })
             .collect();
         let [least, _, most] = spread(&self.messages);

@@ -64,7 +64,7 @@ fn lasted(change: &ChangeTimes) -> String {
 }
 
 /// What a change waited for, one after the other.
-fn path(stretches: &[Stretch]) -> Option<String> {
+pub(crate) fn path(stretches: &[Stretch]) -> Option<String> {
     let words = stretches.iter().map(|stretch| {
         let (name, length) = (&stretch.name, lasting(stretch.to.saturating_sub(stretch.from)));
         match stretch.deed {

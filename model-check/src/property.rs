@@ -8,7 +8,7 @@ use crate::{
     world::{Part, World},
 };
 use protocol::{
-    ComponentState, Name, Need, Wish, Work,
+    ComponentState, Kind, Name, Need, Wire, Wish, Work,
     agent::{HoldingState, LoanState},
     invariant::{self, View},
     manager::{ChangeState, ComponentEntry, Health, Request, Waiting},
@@ -79,7 +79,7 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
         })
     };
     let mut clients: BTreeMap<&Name, BTreeSet<&Name>> = BTreeMap::new();
-    let mut kinds = BTreeMap::new();
+    let mut kinds: BTreeMap<&Name, Vec<&Arc<Kind>>> = BTreeMap::new();
     // A name may be taken over, on another VM.
     let mut homes: BTreeSet<(&Name, &Name)> = BTreeSet::new();
     let mut open: Vec<&Name> = Vec::new();
@@ -88,24 +88,30 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
     for wish in wishes() {
         match wish {
             Wish::AddComponent { component, kind, vm } => {
-                kinds.insert(component, kind);
+                kinds.entry(component).or_default().push(kind);
                 homes.insert((component, vm));
             }
             Wish::RemoveComponent { component } | Wish::RestartComponent { component } => open.push(component),
-            Wish::RemoveBinding(wire) => open.push(&wire.client),
             // What is allowed to have too few providers may be told to need more than it has.
             Wish::SetNeed { component, .. } if incomplete => open.push(component),
-            Wish::AddVm { .. } | Wish::RemoveVm { .. } | Wish::SetNeed { .. } | Wish::AddBinding(_) => {}
+            Wish::AddVm { .. }
+            | Wish::RemoveVm { .. }
+            | Wish::SetNeed { .. }
+            | Wish::AddBinding(_)
+            | Wish::RemoveBinding(_) => {}
         }
     }
+    // Of several kinds that bore a name, any may be meant.
+    let is_weak = |wire: &Wire| {
+        let needs = kinds.get(&wire.client).into_iter().flatten().map(|kind| kind.imports.get(&wire.import));
+        needs.into_iter().all(|import| import.is_some_and(|it| matches!(it.need, Need::Weak(_))))
+    };
     for wish in wishes() {
         match wish {
-            Wish::AddBinding(wire) => {
-                let need = kinds.get(&wire.client).and_then(|kind| kind.imports.get(&wire.import)).map(|it| it.need);
-                if !matches!(need, Some(Need::Weak(_))) {
-                    clients.entry(&wire.provider).or_default().insert(&wire.client);
-                }
+            Wish::AddBinding(wire) if !is_weak(wire) => {
+                clients.entry(&wire.provider).or_default().insert(&wire.client);
             }
+            Wish::RemoveBinding(wire) if !is_weak(wire) => open.push(&wire.client),
             Wish::RemoveVm { vm } => open.extend(homes.iter().filter(|(_, home)| *home == vm).map(|(it, _)| *it)),
             _ => {}
         }
