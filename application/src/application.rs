@@ -170,7 +170,7 @@ impl Application {
             let silent = component_type.imports.iter().filter(|(_, it)| it.sort == NeedSort::Weak);
             for (import, _) in silent.filter(|(import, _)| !component_type.recipe.rebinds() && is_read(import)) {
                 remarks.push(format!(
-                    "`{name}` reads import `{import}`, which it could do without, and has no `rebind`: while it runs, it is not told when that comes, goes or changes"
+                    "`{name}` reads import `{import}`, which it could do without, and has no `rebind`: while it runs, it is not told when that comes or goes, and when it comes back with other values it is restarted"
                 ));
             }
         }

@@ -172,13 +172,6 @@ fn kind(definition: &Definition, numbers: &[u32], secrets: &SecretTexts) -> Kind
     let import = |((name, it), number): ((&Name, &crate::expansion::Import), &u32)| {
         (name.clone(), Import { export: it.export.clone(), need: it.need.with_number(*number) })
     };
-    Kind {
-        imports: definition.imports.iter().zip(numbers).map(import).collect(),
-        exports: definition.exports.clone(),
-        prepares: recipe.prepares(),
-        rebinds: recipe.rebinds(),
-        purges: true,
-        patience: definition.patience.clone(),
-        recipe: recipe.encode().into(),
-    }
+    let imports = definition.imports.iter().zip(numbers).map(import).collect();
+    recipe.kind(imports, definition.exports.clone(), definition.patience.clone())
 }

@@ -1,11 +1,12 @@
-//! Strong imports that go round in a circle: nobody in it could ever start first.
+//! Imports that go round in a circle. If they are strong, nobody in it could ever start first; if restarts are passed on over
+//! the others, they would never end.
 
 use crate::{
     Application,
-    expansion::{Expansion, Key, Reference},
+    expansion::{Definition, Expansion, Key, Reference},
     problem::Findings,
 };
-use protocol::{Name, Need};
+use protocol::{Export, Name, Need};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Tells each circle of groups once, drawn.
@@ -22,24 +23,47 @@ pub(crate) fn check(application: &Application, others: &[Expansion], expansion: 
             continue;
         }
         let mut drawn = String::new();
-        for (node, import) in &circle {
-            drawn += &format!("{node} ─{import}→ ");
+        for (node, edge) in &circle {
+            drawn += &format!("{node} ─{}→ ", edge.import);
         }
         let first = circle.first().map(|(node, _)| node.to_string()).unwrap_or_default();
         // Where one of our own imports is part of it.
         let own = circle.iter().find(|(node, _)| node.application.is_none());
-        let Some((node, import)) = own else { continue };
+        let Some((node, Edge { import, .. })) = own else { continue };
         let group = &application.components[&node.key.group];
         let span =
             group.wiring.get(*import).map_or_else(|| application.type_of(group).imports[*import].span, |it| it.span);
-        findings.add(span, format!("strong imports go round in a circle, so that nobody could start first: {drawn}{first} (make one of them weak or value)"));
+        let says = if circle.iter().all(|(_, edge)| edge.strong) {
+            format!(
+                "strong imports go round in a circle, so that nobody could start first: {drawn}{first} (make one of them weak or value)"
+            )
+        } else {
+            format!(
+                "these would restart each other without end, each with new values from the next: {drawn}{first} (give one of them a `rebind`, or values that are chosen `at: prepare`)"
+            )
+        };
+        findings.add(span, says);
     }
 }
 
 /// Who holds on to whom.
 struct Graph<'a> {
     nodes: Vec<Reference>,
-    edges: Vec<Vec<(usize, &'a Name)>>,
+    edges: Vec<Vec<Edge<'a>>>,
+}
+
+/// One that may have to restart when another has.
+#[derive(Clone, Copy)]
+struct Edge<'a> {
+    provider: usize,
+    import: &'a Name,
+    strong: bool,
+}
+
+/// Whether a component that goes on without a provider has to restart when that has.
+fn follows(client: &Definition, provider: &Definition, export: &Name) -> bool {
+    let renews = || provider.recipe.renews(&provider.exports);
+    !client.recipe.rebinds() && provider.exports.get(export).is_some_and(Export::has_values) && renews()
 }
 
 impl<'a> Graph<'a> {
@@ -53,22 +77,27 @@ impl<'a> Graph<'a> {
         let nodes: Vec<Reference> =
             all().flat_map(|it| it.components.keys().map(|key| seen(&it.application, key))).collect();
         let places: BTreeMap<&Reference, usize> = nodes.iter().enumerate().map(|(place, node)| (node, place)).collect();
+        let definitions: Vec<Option<&Definition>> =
+            all().flat_map(|it| it.components.keys().map(|key| it.definitions.get(&key.group))).collect();
         let mut edges = vec![Vec::new(); nodes.len()];
         let mut place = 0;
         for it in all() {
-            for (key, component) in &it.components {
+            for component in it.components.values() {
                 for (import, providers) in &component.bound {
-                    let need = it
-                        .definitions
-                        .get(&key.group)
-                        .and_then(|definition| definition.imports.get(import))
-                        .map(|it| it.need);
-                    if !matches!(need, Some(Need::Strong(_))) {
-                        continue;
-                    }
+                    let Some(definition) = definitions[place] else { continue };
+                    let Some(taken) = definition.imports.get(import) else { continue };
+                    let strong = match taken.need {
+                        Need::Strong(_) => true,
+                        Need::Weak(_) => false,
+                        Need::Value(_) => continue,
+                    };
                     for provider in providers {
                         let provider = seen(provider.application.as_ref().unwrap_or(&it.application), &provider.key);
-                        edges[place].extend(places.get(&provider).map(|provider| (*provider, import)));
+                        let Some(provider) = places.get(&provider).copied() else { continue };
+                        let follows = |it: &Definition| follows(definition, it, &taken.export);
+                        if strong || definitions[provider].is_some_and(follows) {
+                            edges[place].push(Edge { provider, import, strong });
+                        }
                     }
                 }
                 place += 1;
@@ -79,7 +108,7 @@ impl<'a> Graph<'a> {
     }
 
     /// One circle through each edge that closes one, in a walk that visits every node once.
-    fn circles(&self) -> Vec<Vec<(&Reference, &'a Name)>> {
+    fn circles(&self) -> Vec<Vec<(&Reference, Edge<'a>)>> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {
             New,
@@ -96,7 +125,7 @@ impl<'a> Graph<'a> {
                 way.push((start, 0));
             }
             while let Some((node, next)) = way.last_mut() {
-                let Some((to, _)) = self.edges[*node].get(*next) else {
+                let Some(Edge { provider: to, .. }) = self.edges[*node].get(*next) else {
                     marks[*node] = Mark::Done;
                     way.pop();
                     continue;
@@ -112,7 +141,7 @@ impl<'a> Graph<'a> {
                         circles.push(
                             way[from..]
                                 .iter()
-                                .map(|(node, next)| (&self.nodes[*node], self.edges[*node][next - 1].1))
+                                .map(|(node, next)| (&self.nodes[*node], self.edges[*node][next - 1]))
                                 .collect(),
                         );
                     }

@@ -14,14 +14,14 @@ use model_check::{
     surroundings::Line,
     world::Output,
 };
-use protocol::{Change, Name, Operation, Strategy, Wish, agent, manager::Request};
+use protocol::{Change, Kind, Name, Operation, Strategy, Wish, agent, manager::Request};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Duration,
 };
-use vm_agent::recipe::{At, Recipe, Start};
+use vm_agent::recipe::{At, Recipe};
 
 /// How long an operation takes of which nothing is known.
 const UNKNOWN: Duration = Duration::from_secs(1);
@@ -116,34 +116,46 @@ pub(crate) fn scripts(
     changes: Vec<Change>,
 ) -> (Arc<[Line]>, Arc<[Line]>) {
     // All that is there comes up at once: applications may use each other.
-    let mut all = Change { incomplete: true, ..Change::default() };
+    let mut wishes = Vec::new();
     let others = around.others.iter().filter(|it| it.application != after.application);
     for it in others.chain([before]) {
         let empty = Expansion::empty(it.application.clone());
         let made = Difference::between(&empty, it).planned(&empty, it, &[], Strategy::Together, &no_secrets(it));
-        all.wishes.extend(made.change.wishes);
+        wishes.extend(made.change.wishes);
     }
-    steady(&mut all);
-    let mut lines: Vec<Line> = Vec::new();
-    if !all.wishes.is_empty() {
-        lines.push(Line { request: Request::Make(all), patient: true });
-    }
-    let past: Arc<[Line]> = lines.clone().into();
-    for mut change in changes {
-        steady(&mut change);
-        lines.push(Line { request: Request::Make(change), patient: true });
-    }
-    (past, lines.into())
+    let past = Change { incomplete: true, wishes, ..Change::default() };
+    let place = usize::from(!past.wishes.is_empty());
+    let mut all: Vec<Change> = [past].into_iter().take(place).chain(changes).collect();
+    keep_what_is_known(&mut all);
+    let lines: Vec<Line> =
+        all.into_iter().map(|change| Line { request: Request::Make(change), patient: true }).collect();
+    (lines[..place].to_vec().into(), lines.into())
 }
 
-/// A simulated host chooses new values at each start. Where a real one keeps what it has announced, clients hear of them
-/// once, with the loan: then there is nothing to be told of.
-fn steady(change: &mut Change) {
-    for wish in &mut change.wishes {
-        let Wish::AddComponent { kind, .. } = wish else { continue };
-        let Ok(recipe) = Recipe::decode(&kind.recipe) else { continue };
-        let by_script = matches!(recipe.operations.start, Some(Start::Script(_)));
-        if !by_script && recipe.values.values().all(|it| it.at == At::Prepare) {
+/// A simulated component that takes another's place has values of its own. Where it is known that they are the same, there is
+/// nothing to be told of.
+fn keep_what_is_known(changes: &mut [Change]) {
+    type Texts = BTreeMap<Name, String>;
+    let known = |vm: &Name, kind: &Kind| -> Option<Texts> {
+        let recipe = Recipe::decode(&kind.recipe).ok()?;
+        let values = kind.exports.values().flat_map(|export| &export.values);
+        let text = |value: &Name| {
+            let handed = recipe.values.get(value).filter(|it| it.at == At::Prepare)?;
+            Some((value.clone(), recipe.known_at(&handed.template, vm.as_str())?))
+        };
+        values.map(text).collect()
+    };
+    let mut texts: BTreeMap<Name, Vec<Option<Texts>>> = BTreeMap::new();
+    for wish in changes.iter().flat_map(|change| &change.wishes) {
+        if let Wish::AddComponent { component, vm, kind } = wish {
+            texts.entry(component.clone()).or_default().push(known(vm, kind));
+        }
+    }
+    texts.retain(|_, all| all.len() > 1 && all[0].is_some() && all.iter().all(|it| *it == all[0]));
+    for wish in changes.iter_mut().flat_map(|change| &mut change.wishes) {
+        if let Wish::AddComponent { component, kind, .. } = wish
+            && texts.contains_key(component)
+        {
             Arc::make_mut(kind).exports.values_mut().for_each(|export| export.values.clear());
         }
     }

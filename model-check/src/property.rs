@@ -5,10 +5,10 @@
 
 use crate::{
     surroundings::Line,
-    world::{Part, World},
+    world::{Part, Place, World},
 };
 use protocol::{
-    ComponentState, Kind, Name, Need, Wire, Wish, Work,
+    ComponentState, Export, HeldBinding, Kind, Name, Need, Values, Wire, Wish, Work,
     agent::{HoldingState, LoanState},
     invariant::{self, View},
     manager::{ChangeState, ComponentEntry, Health, Request, Waiting},
@@ -48,8 +48,11 @@ pub const ONE_END: &str = "the end is always the same";
 /// The story comes out as its scenario says.
 pub const AS_TOLD: &str = "the story comes out as it is told";
 
+/// Nobody runs on with what it was told of something that has come back as something else.
+pub const FOLLOWED: &str = "whoever cannot rebind has restarted with values that changed";
+
 /// Every property, with its word.
-pub const ALL: [(&str, &str); 12] = [
+pub const ALL: [(&str, &str); 13] = [
     ("always", "A1 a running component holds what it needs"),
     ("always", "A2 every loan in use is on a started provider"),
     ("always", "A3 nothing touches a lost VM"),
@@ -61,6 +64,7 @@ pub const ALL: [(&str, &str); 12] = [
     ("always", DONE),
     ("eventually", RESTS),
     ("eventually", PREDICTED),
+    ("eventually", FOLLOWED),
     ("eventually", ONE_END),
 ];
 
@@ -102,16 +106,22 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
         }
     }
     // Of several kinds that bore a name, any may be meant.
-    let is_weak = |wire: &Wire| {
-        let needs = kinds.get(&wire.client).into_iter().flatten().map(|kind| kind.imports.get(&wire.import));
-        needs.into_iter().all(|import| import.is_some_and(|it| matches!(it.need, Need::Weak(_))))
+    let of = |name: &Name| kinds.get(name).into_iter().flatten();
+    let has_values =
+        |wire: &Wire| of(&wire.provider).any(|kind| kind.exports.get(&wire.export).is_some_and(Export::has_values));
+    // Nobody stops for a provider that it can do without, unless it comes back with values that only a restart can tell.
+    let may_pass = |wire: &Wire| {
+        of(&wire.client).any(|kind| {
+            let weak = kind.imports.get(&wire.import).is_some_and(|it| matches!(it.need, Need::Weak(_)));
+            !weak || !kind.rebinds && has_values(wire)
+        })
     };
     for wish in wishes() {
         match wish {
-            Wish::AddBinding(wire) if !is_weak(wire) => {
+            Wish::AddBinding(wire) if may_pass(wire) => {
                 clients.entry(&wire.provider).or_default().insert(&wire.client);
             }
-            Wish::RemoveBinding(wire) if !is_weak(wire) => open.push(&wire.client),
+            Wish::RemoveBinding(wire) if may_pass(wire) => open.push(&wire.client),
             Wish::RemoveVm { vm } => open.extend(homes.iter().filter(|(_, home)| *home == vm).map(|(it, _)| *it)),
             _ => {}
         }
@@ -177,7 +187,7 @@ pub fn between(client: &View, provider: &View) -> Option<Breach> {
     }
     let here = |held: &&(protocol::BindingId, protocol::VmId, protocol::ComponentId)| Some(held.1) == provider.vm;
     let handed = |binding| provider.handed.iter().find(|(lent, _)| *lent == binding).map(|(_, values)| values);
-    let stale = |known: &&(protocol::BindingId, protocol::VmId, protocol::Values)| {
+    let stale = |known: &&(protocol::BindingId, protocol::VmId, Values)| {
         Some(known.1) == provider.vm && handed(known.0).is_some_and(|values| *values != known.2)
     };
     if let Some((binding, vm, values)) = client.known.iter().find(stale) {
@@ -217,7 +227,35 @@ pub fn at_end(world: &World) -> Option<Breach> {
     if let Some(change) = world.manager().changes().find(|change| !excused.may_wait(change)) {
         return rests(format!("it never ends: {change}"));
     }
-    as_predicted(world, &excused.components)
+    as_predicted(world, &excused.components).or_else(|| followed(world))
+}
+
+/// What a host has told a run, held against what its agent knows and holds now. Of each import and for each text of values,
+/// there may be fewer bindings than the run was told of, or more: but not both in one import.
+fn followed(world: &World) -> Option<Breach> {
+    world.agents().find_map(|agent| {
+        let Part::Host(host) = world.part(Place::Host(agent.id())) else { return None };
+        host.told.iter().find_map(|(id, told)| {
+            let component = agent.components().get(id)?;
+            let known = || component.holdings().iter().map(|(_, holding)| holding);
+            let times = |import: &Name, values: &Values| {
+                let told = told.iter().filter(|it| it.import == *import && it.values == *values).count();
+                let alike = || known().filter(|it| *it.import() == *import && *it.values() == *values);
+                (told, alike().count(), alike().filter(|it| it.state() == HoldingState::Held).count())
+            };
+            let is_outdated = |it: &&HeldBinding| {
+                let (told, known, _) = times(&it.import, &it.values);
+                known < told
+            };
+            let outdated: BTreeSet<&Name> = told.iter().filter(is_outdated).map(|it| &it.import).collect();
+            let missed = known().filter(|it| !it.values().is_empty() && outdated.contains(it.import())).find(|it| {
+                let (told, _, held) = times(it.import(), it.values());
+                told < held
+            })?;
+            let detail = format!("{} runs on without {:?} for {}", component.name(), missed.values(), missed.import());
+            Some(Breach { property: FOLLOWED, detail })
+        })
+    })
 }
 
 /// What failed for good waits for a person; and what cannot go on without that.

@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(breach.property, "nothing stops");
         // A component or two, with a reason to stop, are all it takes.
         let wishes: usize = short.script.iter().filter_map(wishes_of).sum();
-        assert!(wishes <= 6 && short.actions.len() <= 20, "{short:?}");
+        assert!(wishes <= 8 && short.actions.len() <= 25, "{short:?}");
         let Faults { failures, deaths, crashes, breaks, losses } = short.faults;
         assert!(failures + deaths + crashes + breaks + losses <= 1, "{short:?}");
         let again = trace::replay_with(&short, &nothing_stops).expect("what was shortened can be replayed");

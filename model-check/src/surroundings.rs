@@ -2,7 +2,7 @@
 
 use crate::action::Action;
 use protocol::{
-    ComponentId, HostOutcome, HostTask, Name, Notice, Operation, Order, Report, Values, VmId, Work, agent,
+    ComponentId, HeldBinding, HostOutcome, HostTask, Name, Notice, Order, Report, Values, VmId, Work, agent,
     manager::{self, CloudTask, Request},
 };
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,8 @@ pub struct Host {
     pub tasks: BTreeMap<ComponentId, HostTask>,
     /// What runs, with the start task that started it.
     pub running: BTreeMap<ComponentId, u64>,
+    /// What each of these was told, if it hears of values only when it starts.
+    pub told: BTreeMap<ComponentId, Vec<HeldBinding>>,
     /// The alarms that are set, with their length in milliseconds.
     pub alarms: BTreeMap<agent::Alarm, u64>,
     /// What an agent must never ask for.
@@ -103,12 +105,23 @@ impl Host {
     /// Carries a task out.
     pub fn finish(&mut self, component: ComponentId) -> Option<HostOutcome> {
         let task = self.tasks.remove(&component)?;
-        match task.work.operation() {
-            Operation::Start => drop(self.running.insert(component, task.serial)),
-            Operation::Stop => drop(self.running.remove(&component)),
-            Operation::Prepare | Operation::Run | Operation::Rebind | Operation::Purge => {}
-        }
-        let values = if task.work.operation() == Operation::Start { fresh_values(&task) } else { Values::new() };
+        let values = match &task.work {
+            Work::Start { bindings } => {
+                self.running.insert(component, task.serial);
+                let told: Vec<_> = bindings.iter().filter(|binding| !binding.values.is_empty()).cloned().collect();
+                if !task.kind.rebinds && !told.is_empty() {
+                    self.told.insert(component, told);
+                }
+                values_of(&task)
+            }
+            Work::Stop => {
+                self.running.remove(&component);
+                self.told.remove(&component);
+                Values::new()
+            }
+            Work::Prepare if !task.kind.renews => values_of(&task),
+            Work::Prepare | Work::Rebind { .. } | Work::Purge => Values::new(),
+        };
         Some(HostOutcome::Done { component, serial: task.serial, values })
     }
 
@@ -121,14 +134,19 @@ impl Host {
     /// A running component ends by itself.
     pub fn die(&mut self, component: ComponentId) -> Option<HostOutcome> {
         let serial = self.running.remove(&component)?;
+        self.told.remove(&component);
         Some(HostOutcome::Died { component, serial, detail: Arc::from("died") })
     }
 }
 
-/// The values of a run: another port at each start, as a real host may choose.
-fn fresh_values(task: &HostTask) -> Values {
+/// What a component hands out: another port at each start, as a real host may choose; or one that is its own.
+fn values_of(task: &HostTask) -> Values {
     let names: BTreeSet<&Name> = task.kind.exports.values().flat_map(|export| &export.values).collect();
-    names.into_iter().map(|name| (name.clone(), Arc::from(format!("{}", task.serial)))).collect()
+    let text: Arc<str> = match task.kind.renews {
+        true => Arc::from(format!("{} {}", task.component, task.serial)),
+        false => Arc::from(task.component.to_string()),
+    };
+    names.into_iter().map(|name| (name.clone(), text.clone())).collect()
 }
 
 /// The cloud: what it was asked for, and the manager's alarms.

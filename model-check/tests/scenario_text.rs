@@ -37,9 +37,9 @@ app holds
     let error = Scenario::parse("shop.txt", text).unwrap_err().to_string();
     let expected = "\
 shop.txt:1:11: \"deth\" is no fault (did you mean death?)
-shop.txt:2:28: \"capacity\" does not describe a component (known here: exports, imports, prepares, rebinds, purges, retry)
+shop.txt:2:28: \"capacity\" does not describe a component (known here: exports, imports, prepares, rebinds, renews, purges, retry)
 shop.txt:3:28: \"storng\" does not describe an import (did you mean strong?)
-shop.txt:4:25: \"valves\" does not describe a component (known here: exports, imports, prepares, rebinds, purges, retry)
+shop.txt:4:25: \"valves\" does not describe a component (known here: exports, imports, prepares, rebinds, renews, purges, retry)
 shop.txt:5:28: there is no component \"sqll\" (did you mean sql?)
 shop.txt:5:33: there is no component \"objects\" (known here: other, app, cache, sql)
 shop.txt:6:1: \"chnage\" opens neither a VM nor a request (did you mean change?)
@@ -224,7 +224,7 @@ fn kinds() -> impl Strategy<Value = Arc<Kind>> {
     let exports = vec((ports(), vec(ports(), 0..3), option::of(0..9u32)), 0..3);
     let operations = select(vec![Operation::Prepare, Operation::Start, Operation::Run, Operation::Stop]);
     let patience = vec((operations, 0..4u32, 0..2_000u64, 0..4u32), 0..3);
-    (imports, exports, any::<[bool; 3]>(), patience).prop_map(|(imports, exports, traits, patience)| {
+    (imports, exports, any::<[bool; 4]>(), patience).prop_map(|(imports, exports, traits, patience)| {
         let import = |(name, export, need)| (name, Import { export, need });
         let export = |(name, values, capacity)| (name, Export { values, capacity });
         let patient =
@@ -235,6 +235,7 @@ fn kinds() -> impl Strategy<Value = Arc<Kind>> {
             prepares: traits[0],
             rebinds: traits[1],
             purges: traits[2],
+            renews: traits[3],
             patience: patience.into_iter().map(patient).collect(),
             ..Kind::default()
         })

@@ -71,6 +71,13 @@ pub struct Export {
     pub capacity: Option<u32>,
 }
 
+impl Export {
+    /// Whether values travel with it.
+    pub fn has_values(&self) -> bool {
+        !self.values.is_empty()
+    }
+}
+
 /// The values a component hands out, by name.
 pub type Values = BTreeMap<Name, Arc<str>>;
 
@@ -150,9 +157,11 @@ pub struct Kind {
     pub exports: BTreeMap<Name, Export>,
     /// Whether it has something to install or announce before it can be bound to.
     pub prepares: bool,
-    /// Whether it has a `rebind` operation. Without one, weak loans come and go without a word to it, and changed
-    /// values restart it.
+    /// Whether it has a `rebind` operation. Without one, loans that it can do without come and go without a word to it,
+    /// and values that are no longer those it was started with restart it.
     pub rebinds: bool,
+    /// Whether the values that it hands out may be others after each start. Those of other kinds are chosen once.
+    pub renews: bool,
     /// Whether it has something to purge once it is removed.
     pub purges: bool,
     /// How stubbornly each operation is tried again; what is not listed is not tried again.
@@ -168,6 +177,7 @@ impl Default for Kind {
             exports: BTreeMap::new(),
             prepares: false,
             rebinds: false,
+            renews: false,
             purges: false,
             patience: BTreeMap::new(),
             recipe: Arc::from([]),

@@ -221,6 +221,15 @@ impl<K: Numbered> LedgerSet<K> {
         self.0.remove(key);
     }
 
+    /// Keeps only these.
+    pub fn retain(&mut self, keeps: impl Fn(&K) -> bool)
+    where
+        K: Copy,
+    {
+        let others: Vec<K> = self.iter().filter(|key| !keeps(key)).copied().collect();
+        others.iter().for_each(|key| self.remove(key));
+    }
+
     /// Whether no number is in both.
     pub fn is_disjoint(&self, other: &Self) -> bool {
         !self.iter().any(|key| other.contains(key))

@@ -162,4 +162,12 @@ pub enum Refusal {
         /// The component.
         component: Name,
     },
+    /// Each of these would restart when the one before has come back with other values, and would come back with others.
+    #[error("these would restart each other without end, each with new values from the next: {} (give one of them a `rebind`, or values that are chosen once{})", cycle.iter().map(Name::as_str).collect::<Vec<_>>().join(" → "), if *.removing { "; part of it is still being removed: try again when that is done" } else { "" })]
+    EndlessRestarts {
+        /// The components in order, the first again at the end.
+        cycle: Vec<Name>,
+        /// Whether a binding that is still being removed is part of it.
+        removing: bool,
+    },
 }

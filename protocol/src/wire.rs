@@ -13,7 +13,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::error::Error;
 
 /// The first byte of every message. Another one means a peer of another generation.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// A number that takes one byte on the wire counts with its full width against the decoder's limit.
 const CLAIMED_PER_BYTE: usize = 8;
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn what_is_not_exactly_one_message_of_this_version_is_refused() {
         assert!(matches!(decode::<Notice>(&[]), Err(WireError::Empty)));
-        assert!(matches!(decode::<Notice>(&[VERSION + 1, 1, 7]), Err(WireError::Version(2))));
+        assert!(matches!(decode::<Notice>(&[VERSION + 1, 1, 7]), Err(WireError::Version(3))));
         assert!(matches!(decode::<Notice>(&[VERSION, 1]), Err(WireError::Malformed(_))));
         assert!(matches!(decode::<Notice>(&[VERSION, 99, 7]), Err(WireError::Malformed(_))));
         assert!(matches!(decode::<Notice>(&[VERSION, 1, 7, 0, 0]), Err(WireError::Trailing(2))));

@@ -76,6 +76,10 @@ fn every_refusal_has_its_reason_and_its_text() {
             ]),
         ),
         (
+            "two that would restart each other",
+            make([add("a", "v1", restless()), add("b", "v2", restless()), bind("a.in → b.x"), bind("b.in → a.x")]),
+        ),
+        (
             "more clients than an export takes",
             make([
                 add("app2", "v1", client()),
@@ -246,6 +250,12 @@ macro_rules! variants {
     };
 }
 
+/// A kind that hands out other values at each start, and cannot be told of others while it runs.
+fn restless() -> Kind {
+    let export = Export { values: vec![name("port")], capacity: None };
+    Kind { exports: [(name("x"), export)].into(), renews: true, ..kind(&[("in", "x", Need::Weak(0))], &[]) }
+}
+
 /// A kind with one name too many.
 fn wordy() -> Kind {
     let values = (0..bounds::KIND_NAMES_MAX).map(|number| name(&format!("value{number}")));
@@ -256,5 +266,5 @@ fn wordy() -> Kind {
 variants! {
     UnknownVm, UnknownComponent, UnknownImport, UnknownExport, UnknownBinding, DuplicateVm, DuplicateComponent,
     DuplicateBinding, PortsDiffer, BoundToItself, Cycle, CapacityExceeded, TooFewProviders, NeedsNothing, RemovedTwice,
-    VmLost, TooManyWishes, TooManyComponents, RecipeTooLong, TooManyNames, NothingFailed,
+    VmLost, TooManyWishes, TooManyComponents, RecipeTooLong, TooManyNames, NothingFailed, EndlessRestarts,
 }

@@ -163,6 +163,7 @@ fn rich_kind() -> Arc<Kind> {
         exports: [(name("http"), Export { values: vec![name("host"), name("port")], capacity: Some(20) })].into(),
         prepares: true,
         rebinds: true,
+        renews: true,
         purges: true,
         patience: [(Operation::Start, Patience { retries: 3, pause_ms_first: 500, factor: 2 })].into(),
         recipe: Arc::from(*b"run"),

@@ -10,6 +10,7 @@
 //! - [`host`]: carries them out with real processes, files and ports, and says how they ended.
 
 pub mod host;
+mod kind;
 pub mod machine;
 mod presence;
 pub mod program;

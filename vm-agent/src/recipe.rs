@@ -334,17 +334,6 @@ impl Recipe {
         }
     }
 
-    /// Whether a kind with this recipe has something to install or announce before it can be bound to.
-    pub fn prepares(&self) -> bool {
-        let announces = self.values.values().any(|value| value.at == At::Prepare);
-        announces || self.operations.install.is_some() || self.operations.announce.is_some()
-    }
-
-    /// Whether a kind with this recipe can be told of new bindings while it runs.
-    pub fn rebinds(&self) -> bool {
-        self.operations.rebind.is_some()
-    }
-
     fn complaint(&self) -> Option<String> {
         let operations = &self.operations;
         if matches!(operations.start, Some(Start::Script(_))) && operations.stop.command.is_none() {

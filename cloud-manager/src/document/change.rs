@@ -349,24 +349,24 @@ impl Reading {
     fn component(&mut self, component: &NewComponent) -> Option<Wish> {
         let (name, vm) = (self.name("name", &component.name), self.name("vm", &component.vm));
         let before = self.problems.len();
-        let mut kind = Kind { purges: true, ..Kind::default() };
+        let (mut imports, mut exports) = (BTreeMap::new(), BTreeMap::new());
         for (name, import) in &component.imports {
             let read = self.at(format!("imports.{name}"), |reading| reading.import(name, import));
-            kind.imports.extend(read);
+            imports.extend(read);
         }
         for (name, export) in &component.exports {
             let read = self.at(format!("exports.{name}"), |reading| reading.export(name, export));
-            kind.exports.extend(read);
+            exports.extend(read);
         }
-        kind.patience = Operation::ALL.into_iter().map(|operation| (operation, usual_patience(operation))).collect();
+        let mut patience_of: BTreeMap<Operation, Patience> =
+            Operation::ALL.into_iter().map(|operation| (operation, usual_patience(operation))).collect();
         for (text, patience) in &component.patience {
             let read = self.at(format!("patience.{text}"), |reading| reading.operation(text));
             let NewPatience { retries, pause_ms_first, factor } = *patience;
-            kind.patience.extend(read.map(|operation| (operation, Patience { retries, pause_ms_first, factor })));
+            patience_of.extend(read.map(|operation| (operation, Patience { retries, pause_ms_first, factor })));
         }
         let recipe = self.at("recipe", |reading| reading.take(recipe::read(&component.recipe)))?;
-        kind.recipe = Arc::from(recipe.encode());
-        (kind.prepares, kind.rebinds) = (recipe.prepares(), recipe.rebinds());
+        let kind = recipe.kind(imports, exports, patience_of);
         let sound = self.problems.len() == before;
         Some(Wish::AddComponent { component: name?, vm: vm?, kind: sound.then(|| Arc::new(kind))? })
     }

@@ -6,7 +6,10 @@ use crate::{
     world::{Input, Item, Part, Place},
 };
 use rustc_hash::FxHashMap;
-use std::sync::{Arc, RwLock};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, RwLock},
+};
 
 /// What all walkers share.
 #[derive(Default)]
@@ -65,4 +68,13 @@ pub(super) struct Taken {
 pub(super) struct Stepped {
     pub(super) part: u32,
     pub(super) effects: Vec<(u32, u32)>,
+    /// Whether it is the manager, who now knows of something that it is not as predicted.
+    pub(super) unsettled: bool,
+}
+
+/// Whether the manager has heard that something is not as predicted that was, as far as it knew.
+pub(super) fn is_unsettled(before: &Part, after: &Part) -> bool {
+    let (Part::Manager(before), Part::Manager(after)) = (before, after) else { return false };
+    let known: BTreeSet<_> = before.book().unsettled().collect();
+    after.book().unsettled().any(|entry| !known.contains(&entry))
 }

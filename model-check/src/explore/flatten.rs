@@ -262,7 +262,10 @@ impl<'a> serde::Serializer for Flattener<'a> {
     }
 
     fn serialize_str(self, value: &str) -> Result<(), Never> {
-        let owner = self.orbits.name(value);
+        // What a component hands out is its number, and perhaps that of its start.
+        let (name, rest) = value.split_once(' ').unwrap_or((value, ""));
+        let of = |role: u64| if rest.is_empty() { role } else { role ^ text(rest) };
+        let owner = self.orbits.name(name).map(|(replica, role)| (replica, of(role)));
         self.owned(owner, NAME, text(value));
         Ok(())
     }

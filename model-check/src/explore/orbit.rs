@@ -10,7 +10,7 @@ use super::{
     intern::{fingerprint, half, mix},
 };
 use crate::{Action, Faults, Line, World};
-use protocol::{Name, Wire, Wish, manager::Request};
+use protocol::{ComponentId, Name, Wire, Wish, manager::Request};
 use rustc_hash::FxHashMap;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -151,6 +151,8 @@ impl Orbits {
             if let (Some((entry, id)), None) | (None, Some((entry, id))) = (vm, component) {
                 self.entries.insert(entry.number(), *owner);
                 self.numbers.extend(id.map(|id| (id, *owner)));
+                // What a component hands out that chooses its values once.
+                self.names.extend(id.map(|id| (ComponentId(id).to_string(), *owner)));
             }
         }
         for (entry, wire, id) in book.bindings() {

@@ -5,7 +5,7 @@
 //! a few look-ups.
 
 use super::{
-    atlas::{Atlas, Stepped, Taken},
+    atlas::{self, Atlas, Stepped, Taken},
     flatten::{Leaves, flatten},
     intern::fingerprint,
     orbit::Orbits,
@@ -308,6 +308,9 @@ impl<'a> Walker<'a> {
 
     /// Whether an action can be taken before all else, because nothing else can make a difference to it, nor it to anything
     /// else: a VM that comes, or a report while nothing but reports can reach the manager; and the manager does not react.
+    ///
+    /// News that something is not as predicted must be allowed to come late: the manager might call a phase done without
+    /// them. Other news that come late make the manager act late, as slow orders do.
     pub(super) fn is_quiet(&mut self, row: &[u32], action: (Action, u32)) -> bool {
         let source = match action.0 {
             Action::Report(_) if self.is_settled(row) => self.slot(world::source(action.0)) as usize,
@@ -319,7 +322,8 @@ impl<'a> Walker<'a> {
         // A VM that comes boots; one that goes halts two places, and whoever still writes to it does make a difference.
         let comes = action.0.is_message() || taken.effects.len() == 1;
         let Some((slot, input)) = taken.input.filter(|_| comes) else { return false };
-        self.step(slot as usize, row[slot as usize], input).effects.is_empty()
+        let stepped = self.step(slot as usize, row[slot as usize], input);
+        stepped.effects.is_empty() && !stepped.unsettled
     }
 
     /// Whether the operator has asked for everything or waits for all to come to rest, nothing that concerns the manager
@@ -414,12 +418,14 @@ impl<'a> Walker<'a> {
             self.stepped.insert((part, input), stepped.clone());
             return stepped;
         }
-        let mut changed = Part::clone(&self.part(part));
+        let before = self.part(part);
+        let mut changed = Part::clone(&before);
         let place = self.place(slot);
         let outputs = world::step(&mut changed, Input::clone(&self.atlas.inputs.value(input).0));
         let effects = outputs.iter().filter_map(|output| world::follow(place, output, self.numbered));
         let effects: Vec<_> = effects.collect();
         let stepped = Arc::new(Stepped {
+            unsettled: atlas::is_unsettled(&before, &changed),
             part: self.atlas.parts.number(changed),
             effects: effects.into_iter().map(|effect| self.effect(effect)).collect(),
         });

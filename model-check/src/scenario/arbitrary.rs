@@ -54,12 +54,13 @@ pub fn tier(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
             _ => Need::Strong(1),
         };
         let import = Import { export: self::name(imports), need };
-        let values = if below(4) == 0 { vec![self::name("port")] } else { Vec::new() };
+        let values = if below(2) == 0 { vec![self::name("port")] } else { Vec::new() };
         Arc::new(Kind {
             imports: [(self::name("in"), import)].into(),
             exports: [(self::name(exports), Export { values, capacity: None })].into(),
             prepares: below(6) == 0,
             rebinds: below(4) == 0,
+            renews: below(2) == 0,
             purges: below(8) == 0,
             ..Kind::default()
         })
@@ -158,10 +159,11 @@ impl Draft<'_> {
                 kind.imports.insert(name(import), Import { export: name("e"), need });
             }
         }
-        let values = if self.chance(6) { vec![name("port")] } else { Vec::new() };
+        let values = if self.chance(2) { vec![name("port")] } else { Vec::new() };
         kind.exports.insert(name("e"), Export { values, capacity: None });
         kind.prepares = self.chance(6);
         kind.rebinds = self.chance(4);
+        kind.renews = self.chance(2);
         kind.purges = self.chance(8);
         self.components.push((component.clone(), place));
         self.kinds_note(&component, &kind);

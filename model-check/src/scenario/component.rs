@@ -15,7 +15,7 @@ pub(super) const FACTOR: u32 = 2;
 pub(super) const OPERATIONS: [Operation; 6] =
     [Operation::Prepare, Operation::Start, Operation::Run, Operation::Rebind, Operation::Stop, Operation::Purge];
 
-const CLAUSES: [&str; 6] = ["exports", "imports", "prepares", "rebinds", "purges", "retry"];
+const CLAUSES: [&str; 7] = ["exports", "imports", "prepares", "rebinds", "renews", "purges", "retry"];
 const IMPORT: &str = "imports mysql as db strong 1 from sql";
 const RETRY: &str = "retry start 2 pause 1000 factor 2";
 
@@ -40,6 +40,7 @@ pub(super) fn described(component: Called, reader: &mut Reader<'_, '_>) -> Resul
             "imports" => imports(&mut described, reader)?,
             "prepares" => kind.prepares = true,
             "rebinds" => kind.rebinds = true,
+            "renews" => kind.renews = true,
             "purges" => kind.purges = true,
             "retry" => patience(kind, reader)?,
             _ => return Err(no_clause(&word)),

@@ -27,6 +27,7 @@
 //! | `imports EXPORT [as NAME] [NEED] [from PROVIDER…]` | what it needs, and to whom it is bound at once |
 //! | NEED: `strong [N]`, `weak [N]`, `optional`, `value [N]` | `strong 1` if not said; `optional` is `weak 0` |
 //! | `prepares`, `rebinds`, `purges` | which operations it has besides start and stop |
+//! | `renews` | it hands out other values at each start; otherwise they are chosen once |
 //! | `retry OPERATION N [pause MS] [factor N]` | how stubbornly an operation is tried again |
 //!
 //! | requests | |

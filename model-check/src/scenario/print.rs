@@ -242,7 +242,8 @@ fn described(component: &Name, kind: &Kind, bound: &Bound<'_>) -> String {
         }
         clauses.push(clause);
     }
-    let traits = [(kind.prepares, "prepares"), (kind.rebinds, "rebinds"), (kind.purges, "purges")];
+    let traits =
+        [(kind.prepares, "prepares"), (kind.rebinds, "rebinds"), (kind.renews, "renews"), (kind.purges, "purges")];
     clauses.extend(traits.into_iter().filter(|(has, _)| *has).map(|(_, name)| name.into()));
     for operation in OPERATIONS {
         let Some(patience) = kind.patience.get(&operation) else { continue };

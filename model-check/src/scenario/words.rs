@@ -201,7 +201,7 @@ impl<'r, 't> Reader<'r, 't> {
 }
 
 /// The words of the language: as names they stand in quotes.
-const RESERVED: [&str; 51] = [
+const RESERVED: [&str; 52] = [
     "add",
     "after",
     "any",
@@ -234,6 +234,7 @@ const RESERVED: [&str; 51] = [
     "rebinds",
     "refused",
     "remove",
+    "renews",
     "replace",
     "restart",
     "retry",

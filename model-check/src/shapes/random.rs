@@ -162,6 +162,7 @@ impl<'r> Author<'r> {
         }
         it.prepares = self.random.chance(300);
         it.rebinds = self.random.chance(300);
+        it.renews = self.random.chance(500);
         it.purges = self.random.chance(200);
         let patience = Patience { retries: self.shape.retries, pause_ms_first: 100, factor: 2 };
         let operations = [

@@ -179,6 +179,13 @@ impl<'a> Run<'a> {
                     return;
                 }
             }
+            // A VM that is destroyed before it came is not made any more.
+            Action::Cloud(vm) => {
+                let Part::Cloud(cloud) = self.world.part(Place::Cloud) else { return };
+                if !cloud.tasks.contains_key(&vm) {
+                    return;
+                }
+            }
             Action::Ring(vm, alarm) => {
                 let Part::Host(host) = self.world.part(Place::Host(vm)) else { return };
                 if !host.alarms.contains_key(&alarm) {

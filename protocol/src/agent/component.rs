@@ -178,9 +178,10 @@ impl Component {
         self.values_of(&loan.export, loan.state() == LoanState::Reference)
     }
 
-    /// Client rule 2: removed, restarting, or an import below its number.
+    /// Client rules 2 and 7: removed, restarting, an import below its number, or something has come back as something else
+    /// that it cannot be told of.
     pub fn must_stop(&self) -> bool {
-        self.leaving || self.restarting || !self.holdings.are_enough()
+        self.leaving || self.restarting || !self.holdings.are_enough() || self.holdings.call_for_a_restart()
     }
 
     /// Whether something that it needs was lost with its VM, so that it cannot help running with too little until it has

@@ -4,6 +4,7 @@
 //! then use it (`Held`), and is asked for it back (`Recalled`). Of a value there is nothing to wait for: it is `Held` as
 //! soon as it is known.
 
+use super::told::Told;
 use crate::{BindingId, HeldBinding, Kind, Name, Need, ShortMap, ShortSet, Values, VmId};
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +91,8 @@ pub struct Holdings {
     unreported: ShortSet<BindingId>,
     /// Empty while the component is not yet known.
     imports: ShortMap<Name, ImportState>,
+    /// What the present run knows, if it hears of values only when it starts.
+    told: Option<Told>,
 }
 
 impl Holdings {
@@ -97,7 +100,7 @@ impl Holdings {
     pub(super) fn known(self, kind: &Kind) -> Self {
         let fresh = |import: &crate::Import| ImportState { need: import.need, raise: None, held: 0 };
         let imports = kind.imports.iter().map(|(name, import)| (name.clone(), fresh(import))).collect();
-        let mut known = Self { imports, ..Self::default() };
+        let mut known = Self { imports, told: (!kind.rebinds).then(Told::default), ..Self::default() };
         for (binding, holding) in self.all {
             let state = holding.state;
             known.bind(binding, Holding { state: HoldingState::Bound, ..holding });
@@ -138,15 +141,42 @@ impl Holdings {
         self.imports.values().all(ImportState::is_enough)
     }
 
-    /// What the manager has not been told: each binding that is held now and was not, or the other way round.
+    /// Client rule 7: whether something that the present run has held has come back as something else.
+    pub(super) fn call_for_a_restart(&self) -> bool {
+        self.told.as_ref().is_some_and(|told| told.misses().next().is_some())
+    }
+
+    /// A run begins, or has ended.
+    pub(super) fn tell(&mut self, begins: bool) {
+        let Some(told) = &mut self.told else { return };
+        let missed: Vec<Name> = told.misses().cloned().collect();
+        if begins {
+            told.begin();
+        } else {
+            told.end();
+        }
+        missed.iter().for_each(|import| self.look_again(import));
+    }
+
+    /// The manager may have to be told something else of all bindings of an import.
+    fn look_again(&mut self, import: &Name) {
+        let serving = self.all.iter().filter(|(_, holding)| holding.import == *import);
+        self.unreported.extend(serving.map(|(binding, _)| *binding));
+    }
+
+    /// What the manager has not been told: each binding that is held now and was not, or the other way round. What only a
+    /// restart can take into use does not count as held before.
     pub(super) fn news(&mut self) -> Vec<(BindingId, bool)> {
         let mut news = Vec::new();
+        let missed: Vec<Name> = self.told.iter().flat_map(Told::misses).cloned().collect();
         for binding in std::mem::take(&mut self.unreported) {
             let Some(holding) = self.all.get_mut(&binding) else {
                 news.push((binding, false));
                 continue;
             };
-            let held = holding.state == HoldingState::Held;
+            let fresh = || self.told.as_ref().is_some_and(|told| told.is_fresh(&holding.import, &holding.values));
+            let missed = missed.contains(&holding.import) && fresh();
+            let held = holding.state == HoldingState::Held && !missed;
             if std::mem::replace(&mut holding.reported, held) != held {
                 news.push((binding, held));
             }
@@ -180,6 +210,7 @@ impl Holdings {
     /// Takes note of a new binding. A value is held as soon as it is known.
     pub(super) fn bind(&mut self, binding: BindingId, holding: Holding) {
         let value = self.imports.get(&holding.import).is_some_and(|import| import.need.is_value());
+        self.know(binding, &holding.import, &holding.values, true, false);
         self.all.insert(binding, holding);
         if value {
             self.put(binding, HoldingState::Held);
@@ -188,19 +219,41 @@ impl Holdings {
 
     /// Takes note of new values for a binding that is known.
     pub(super) fn bind_again(&mut self, binding: BindingId, values: Values) {
-        self.all.get_mut(&binding).expect("only known holdings are bound again").values = values;
+        let holding = self.all.get(&binding).expect("only known holdings are bound again");
+        let (import, held) = (holding.import.clone(), holding.state == HoldingState::Held);
+        self.know(binding, &import, &values, true, held);
+        let holding = self.all.get_mut(&binding).expect("it was just looked up");
+        let before = std::mem::replace(&mut holding.values, values);
+        self.know(binding, &import, &before, false, held);
+    }
+
+    /// A binding has these values, or has them no longer; and whether it is held.
+    fn know(&mut self, binding: BindingId, import: &Name, values: &Values, joins: bool, held: bool) {
+        let Some(told) = &mut self.told else { return };
+        let mut turned = joins && told.bind(import, values, true);
+        turned |= held && told.hold(binding, import, values, joins);
+        turned |= !joins && told.bind(import, values, false);
+        if turned {
+            self.look_again(import);
+        }
     }
 
     /// Moves a holding that exists, and keeps the counts.
     pub(super) fn put(&mut self, binding: BindingId, state: HoldingState) {
         let holding = self.all.get_mut(&binding).expect("only known holdings are moved");
         let before = std::mem::replace(&mut holding.state, state);
-        let import = holding.import.clone();
+        let (import, held) = (holding.import.clone(), state == HoldingState::Held);
+        if held != (before == HoldingState::Held)
+            && self.told.as_mut().is_some_and(|told| told.hold(binding, &import, &holding.values, held))
+        {
+            self.look_again(&import);
+        }
         self.count(binding, &import, before, Some(state));
     }
 
     pub(super) fn remove(&mut self, binding: BindingId) -> Option<Holding> {
         let holding = self.all.remove(&binding)?;
+        self.know(binding, &holding.import, &holding.values, false, holding.state == HoldingState::Held);
         self.count(binding, &holding.import, holding.state, None);
         if !holding.reported {
             self.unreported.remove(&binding);

@@ -106,6 +106,11 @@ impl Loans {
         self.lent.iter().copied().collect()
     }
 
+    /// Whether the client was told of a loan.
+    pub(super) fn is_told(&self, binding: BindingId) -> bool {
+        self.all.get(&binding).is_some_and(|loan| loan.told.is_some())
+    }
+
     /// Provider rule 4: a provider stops only when every loan is home.
     pub fn all_home(&self) -> bool {
         self.lent.is_empty() && self.recalled.is_empty()

@@ -14,6 +14,7 @@ mod loan;
 mod notices;
 mod orders;
 mod rules;
+mod told;
 
 pub use component::{Component, ComponentState, Errand};
 pub use holding::{Holding, HoldingState, Holdings, ImportState};
@@ -272,6 +273,11 @@ impl<'a> Turn<'a> {
     fn put(&mut self, id: ComponentId, state: ComponentState) {
         let component = self.component(id);
         component.bereft &= state.is_running();
+        match state {
+            ComponentState::Starting => component.holdings.tell(true),
+            ComponentState::Started | ComponentState::Stopping | ComponentState::Failed(Operation::Stop) => {}
+            ComponentState::Stopped | ComponentState::Failed(_) => component.holdings.tell(false),
+        }
         let before = std::mem::replace(&mut component.state, state);
         self.agent.down += usize::from(before == ComponentState::Started);
         self.agent.down -= usize::from(state == ComponentState::Started);

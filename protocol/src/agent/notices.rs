@@ -60,6 +60,7 @@ impl Turn<'_> {
             return;
         };
         component.holdings.bind_again(binding, values);
+        self.touched.insert(client);
     }
 
     /// A loan: the binding may be used.
@@ -96,7 +97,8 @@ impl Turn<'_> {
         let Some(provider) = self.agent.lenders.get(&binding).copied() else {
             return self.note(Note::NoticeTooLate(binding));
         };
-        let loans = &mut self.component(provider).loans;
+        let component = self.component(provider);
+        let (loans, leaving) = (&mut component.loans, component.leaving);
         let loan = loans.get(binding).expect("lenders lists only loans that exist");
         if loan.client_vm != from {
             return self.note(Note::NoticeFenced(from, binding));
@@ -111,7 +113,7 @@ impl Turn<'_> {
                 }
             }
             // It was removed meanwhile: now recall it for good.
-            (false, LoanState::Recalled { .. }) if removing => {
+            (false, LoanState::Recalled { .. }) if removing || leaving => {
                 loans.put(binding, LoanState::Recalled { last: true });
                 self.tell(from, Notice::UnbindRequired { binding, last: true });
             }
@@ -181,6 +183,7 @@ impl Turn<'_> {
             self.unshare(holding.provider_vm, binding);
         }
         self.agent.holders.remove(&binding);
+        self.touched.insert(client);
         if self.agent.parked.get(&client).is_some_and(super::Holdings::is_empty) {
             self.agent.parked.remove(&client);
         }

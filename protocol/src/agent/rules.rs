@@ -99,18 +99,27 @@ impl Turn<'_> {
         self.tell(client_vm, Notice::Started { binding });
     }
 
-    /// Provider rule 3: recalls every loan that is out, once.
+    /// Provider rule 3: recalls every loan that is out, once. Whoever is removed recalls for good, and also what is at home and
+    /// was told of.
     pub(super) fn recall(&mut self, id: ComponentId) {
-        for binding in self.component(id).loans.lent() {
+        let component = self.component(id);
+        let last = component.leaving;
+        let mut open = component.loans.lent();
+        if last {
+            open.extend(component.loans.home().into_iter().filter(|binding| component.loans.is_told(*binding)));
+        }
+        for binding in open {
             let loans = &mut self.component(id).loans;
-            loans.put(binding, LoanState::Recalled { last: false });
+            loans.put(binding, LoanState::Recalled { last });
             let client_vm = loans.get(binding).expect("it was just put").client_vm;
-            self.tell(client_vm, Notice::UnbindRequired { binding, last: false });
+            self.tell(client_vm, Notice::UnbindRequired { binding, last });
         }
     }
 
-    /// Provider rule 5: removed and stopped. Clients are told, what it holds is given back, everything is forgotten.
+    /// Provider rule 7: removed and stopped, and everybody has let go. Those who only know its values are told, what it holds
+    /// is given back, everything is forgotten.
     fn leave(&mut self, id: ComponentId) {
+        self.recall(id);
         let component = self.component(id);
         // After a death some loans may still be on their way home.
         let waiting = matches!(component.errand, Errand::UnderWay(_) | Errand::Pausing(Operation::Purge));

@@ -6,7 +6,8 @@
 
 use super::{
     News, Request, Turn,
-    book::{BindingEntry, Book, ComponentEntry, Entry, Health, ImportEntry, VmEntry},
+    book::{BindingEntry, Book, ComponentEntry, Entry, Health, VmEntry},
+    import::ImportEntry,
     phases::{Deed, Running},
 };
 use crate::{
@@ -381,9 +382,9 @@ impl<'a> Draft<'a> {
 
     /// What can only be seen once everything is written down.
     fn check_whole(&mut self, incomplete: bool) {
-        let strong = |entry: &&Entry| self.book.bindings[*entry].need.is_strong();
-        let clients: BTreeSet<Entry> =
-            self.new_bindings.iter().filter(strong).map(|entry| self.book.bindings[entry].client).collect();
+        let bindings = self.new_bindings.iter().map(|entry| &self.book.bindings[entry]);
+        let closing = bindings.filter(|binding| self.book.passes_restarts_on(binding));
+        let clients: BTreeSet<Entry> = closing.map(|binding| binding.client).collect();
         self.refusals.extend(self.book.find_cycle(clients));
         if incomplete {
             return;

@@ -5,6 +5,7 @@
 //! posted); then the reports say that it is gone and the entry is struck out. Checks look at what is accepted and not
 //! leaving; predictions at what is posted and not left.
 
+use super::import::ImportEntry;
 use crate::{
     BindingId, ComponentId, Condition, Kind, Ledger, Name, Need, OrderNumber, ShortMap, ShortSet, VmId, VmState, Wire,
     ledger::Numbered,
@@ -71,91 +72,6 @@ impl VmEntry {
     /// Whether it is removed and on its way out.
     pub fn is_leaving(&self) -> bool {
         self.leaving
-    }
-}
-
-/// How one import of a component in the book stands.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ImportEntry {
-    /// What it needs, as posted: predictions go by it.
-    pub need: Need,
-    /// The number it will need after all that is accepted; checks go by it.
-    pub(super) accepted: u32,
-    /// The number its agent was last told.
-    pub(super) ordered: u32,
-    /// How many of its bindings are how, so that a step need not look at all.
-    pub(super) tally: Tally,
-    /// All its bindings.
-    pub(super) bindings: ShortSet<Entry>,
-    /// Those of them that are not on their way out, by the component that lends.
-    pub(super) bound: ShortMap<Entry, Entry>,
-}
-
-impl ImportEntry {
-    /// The number it needs, or will need once that many are held.
-    pub fn wanted(&self) -> u32 {
-        self.accepted
-    }
-
-    /// An import that is bound to nothing yet.
-    pub(super) fn new(need: Need) -> Self {
-        let number = need.number();
-        Self {
-            need,
-            accepted: number,
-            ordered: number,
-            tally: Tally::default(),
-            bindings: ShortSet::default(),
-            bound: ShortMap::default(),
-        }
-    }
-
-    /// Whether its agent has still to be told of another number.
-    pub(super) fn is_to_be_ordered(&self) -> bool {
-        self.ordered != self.need.number()
-    }
-
-    /// Whether its agent can be told now of the number it needs. A lower one at once. A higher one when that many are
-    /// held that stay; or, where fewer will stay, that many that are to be held for now; or, where there cannot be that
-    /// many, at once, because the component has to stop.
-    fn is_due(&self) -> bool {
-        let (number, tally) = (self.need.number(), &self.tally);
-        if number <= self.ordered || tally.ready < number {
-            return true;
-        }
-        if tally.staying >= number { tally.staying_held >= number } else { tally.ready_held >= number }
-    }
-}
-
-/// How many bindings of an import are how.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(super) struct Tally {
-    /// Expected to be usable.
-    pub(super) ready: u32,
-    /// Those of them that are held.
-    ready_held: u32,
-    /// Expected to be usable, and not on their way out.
-    staying: u32,
-    /// Those of them that are held.
-    staying_held: u32,
-    /// Held and should not be, or the other way round; those on their way out aside.
-    pub(super) astray: u32,
-}
-
-impl Tally {
-    /// Counts a binding in or out, as it is.
-    fn count(&mut self, binding: &BindingEntry, joins: bool) {
-        let BindingEntry { leaving, counted, held, .. } = *binding;
-        let of = |number: &mut u32, applies: bool| {
-            if applies {
-                *number = if joins { *number + 1 } else { *number - 1 };
-            }
-        };
-        of(&mut self.ready, counted);
-        of(&mut self.ready_held, counted && held);
-        of(&mut self.staying, counted && !leaving);
-        of(&mut self.staying_held, counted && held && !leaving);
-        of(&mut self.astray, binding.is_astray());
     }
 }
 
@@ -289,6 +205,11 @@ impl Book {
     pub(super) fn next_entry(&mut self) -> Entry {
         self.entries += 1;
         Entry(self.entries)
+    }
+
+    /// Whether something has not been struck out.
+    pub(super) fn has(&self, entry: Entry) -> bool {
+        self.vms.contains_key(&entry) || self.components.contains_key(&entry) || self.bindings.contains_key(&entry)
     }
 
     /// Every VM.

@@ -1,7 +1,8 @@
-//! Strong imports form no cycle, ever: bindings that are still being removed count too.
+//! Strong imports form no cycle, ever: bindings that are still being removed count too. Nor do they together with those
+//! over which a restart is passed on: components would restart each other without end.
 
-use super::book::{Book, Entry};
-use crate::Refusal;
+use super::book::{BindingEntry, Book, Entry};
+use crate::{Need, Refusal};
 use std::collections::BTreeMap;
 
 /// How far the search is with a component.
@@ -12,12 +13,12 @@ enum Mark {
 }
 
 impl Book {
-    /// A cycle over strong imports anywhere in the book, if there is one.
+    /// A cycle anywhere in the book, if there is one.
     pub fn any_cycle(&self) -> Option<Refusal> {
         self.find_cycle(self.components.keys().copied())
     }
 
-    /// A cycle over strong imports through one of these clients, if there is one.
+    /// A cycle through one of these clients, if there is one.
     pub(super) fn find_cycle(&self, clients: impl IntoIterator<Item = Entry>) -> Option<Refusal> {
         let mut marks: BTreeMap<Entry, Mark> = BTreeMap::new();
         for start in clients {
@@ -32,7 +33,7 @@ impl Book {
                     Some((entry, _)) if marks.contains_key(&entry) => {}
                     Some((entry, _)) => {
                         marks.insert(entry, Mark::OnPath);
-                        path.push((entry, self.strong_providers(entry)));
+                        path.push((entry, self.providers(entry)));
                     }
                     None => {}
                 }
@@ -47,23 +48,34 @@ impl Book {
         None
     }
 
-    /// The providers of a component's strong imports, each with whether the binding is on its way out.
-    fn strong_providers(&self, entry: Entry) -> Vec<(Entry, bool)> {
+    /// Whether a restart of the provider may be followed by one of the client.
+    pub(super) fn passes_restarts_on(&self, binding: &BindingEntry) -> bool {
+        match binding.need {
+            Need::Strong(_) => true,
+            // What was announced is the same after each start.
+            Need::Value(_) => false,
+            Need::Weak(_) => self.components[&binding.provider].kind.renews && self.follows(binding),
+        }
+    }
+
+    /// The providers that pass restarts on to a component, each with whether the binding is on its way out.
+    fn providers(&self, entry: Entry) -> Vec<(Entry, bool)> {
         let bindings = self.components[&entry].borrows().map(|binding| &self.bindings[&binding]);
-        bindings.filter(|binding| binding.need.is_strong()).map(|binding| (binding.provider, binding.leaving)).collect()
+        let passing = bindings.filter(|binding| self.passes_restarts_on(binding));
+        passing.map(|binding| (binding.provider, binding.leaving)).collect()
     }
 
     fn name_cycle(&self, path: &[(Entry, Vec<(Entry, bool)>)], closing: Entry) -> Refusal {
         let from = path.iter().position(|(entry, _)| *entry == closing).expect("the closing component is on the path");
         let mut entries: Vec<Entry> = path[from..].iter().map(|(entry, _)| *entry).collect();
         entries.push(closing);
-        let is_leaving = |pair: &[Entry]| {
-            let fits = |(provider, leaving): &(Entry, bool)| *provider == pair[1] && !leaving;
-            !self.strong_providers(pair[0]).iter().any(fits)
+        let any = |pair: &[Entry], fits: fn(&BindingEntry) -> bool| {
+            let mut bindings = self.components[&pair[0]].borrows().map(|binding| &self.bindings[&binding]);
+            bindings.any(|binding| binding.provider == pair[1] && self.passes_restarts_on(binding) && fits(binding))
         };
-        Refusal::Cycle {
-            removing: entries.windows(2).any(is_leaving),
-            cycle: entries.iter().map(|entry| self.components[entry].name.clone()).collect(),
-        }
+        let removing = entries.windows(2).any(|pair| !any(pair, |binding| !binding.leaving));
+        let strong = entries.windows(2).all(|pair| any(pair, |binding| binding.need.is_strong()));
+        let cycle = entries.iter().map(|entry| self.components[entry].name.clone()).collect();
+        if strong { Refusal::Cycle { cycle, removing } } else { Refusal::EndlessRestarts { cycle, removing } }
     }
 }

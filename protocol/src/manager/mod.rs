@@ -10,13 +10,15 @@
 mod accept;
 mod book;
 mod cycle;
+mod import;
 mod phases;
 mod precedence;
 mod predict;
 mod reports;
 mod waiting;
 
-pub use book::{BindingEntry, Book, ComponentEntry, Entry, Health, ImportEntry, VmEntry};
+pub use book::{BindingEntry, Book, ComponentEntry, Entry, Health, VmEntry};
+pub use import::ImportEntry;
 pub use waiting::{ChangeState, Waiting};
 
 use crate::{

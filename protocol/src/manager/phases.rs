@@ -4,6 +4,9 @@
 //! started before and is started after. So when something that others depend on has gone or restarted, a roll call is
 //! made among its dependents. They had stopped before it could; links are ordered; so their answers come after the news
 //! of that stop, and what the manager then knows is not older than the change.
+//!
+//! Those who restart only when something has come back, because they could do without it meanwhile, stop others later than
+//! that. Where there are such, the roll is called again whenever everything looks settled after something has moved.
 
 use super::{
     ChangeState, News, Note, Output, PhaseKind, Turn, Waiting,
@@ -77,6 +80,11 @@ pub(super) struct Phase {
     pub(super) unsettled: LedgerSet<Entry>,
     /// The VMs to be called when all that has to go is gone.
     pub(super) roll: BTreeSet<Entry>,
+    /// The VMs to be called each time that everything looks settled after something has moved, because there are components
+    /// that restart when others have come back.
+    circuit: BTreeSet<Entry>,
+    /// Something has moved since they were called.
+    moved: bool,
     /// The components whose needs it sets: their agents are told when the components can bear it.
     needs: BTreeSet<Entry>,
 }
@@ -101,7 +109,19 @@ impl Running {
     }
 }
 
+impl Phase {
+    /// Whether what looks settled may be old news: someone that follows may have stopped others meanwhile.
+    pub(super) fn is_to_go_round(&self) -> bool {
+        self.moved && !self.circuit.is_empty()
+    }
+}
+
 impl Book {
+    /// The components that are not as predicted, as far as the manager knows.
+    pub fn unsettled(&self) -> impl Iterator<Item = Entry> {
+        self.components.keys().copied().filter(|entry| !self.agrees(*entry))
+    }
+
     /// Whether a component is as predicted.
     fn agrees(&self, entry: Entry) -> bool {
         // Whatever becomes of what is on its way out, nobody waits for it to be up.
@@ -127,7 +147,9 @@ impl Turn<'_> {
             let super::CloudManager { running, book, .. } = &mut *self.manager;
             for phase in running.values_mut().filter_map(|running| running.phase.as_mut()) {
                 for entry in touched.iter().filter(|entry| phase.watched.contains(entry)) {
-                    if book.agrees(*entry) {
+                    let (agrees, agreed) = (book.agrees(*entry), !phase.unsettled.contains(entry));
+                    phase.moved |= agrees != agreed && !phase.circuit.is_empty();
+                    if agrees {
                         phase.unsettled.remove(entry);
                     } else {
                         phase.unsettled.insert(*entry);
@@ -159,6 +181,12 @@ impl Turn<'_> {
                 true
             }
             Some(phase) if !phase.unsettled.is_empty() || self.manager.overshadower(change).is_some() => false,
+            // Below, this is a roll like any other.
+            Some(phase) if phase.is_to_go_round() => {
+                let phase = self.running(change).phase.as_mut().expect("it was just looked at");
+                (phase.roll, phase.moved) = (phase.circuit.clone(), false);
+                true
+            }
             Some(phase) => {
                 let kind = phase.kind;
                 self.tell(News::PhaseDone(change, kind));
@@ -219,14 +247,21 @@ impl Turn<'_> {
 
     /// Predicts anew, and watches whatever the phase may touch.
     fn finish_posting(&mut self, posting: Posting) -> Phase {
-        let Posting { mut phase, suspects, stopping } = posting;
+        let Posting { mut phase, suspects, mut stopping, added } = posting;
         let book = &mut self.manager.book;
+        let (seen, rising) = book.predict(suspects);
+        phase.watched.extend(seen);
+        // Whoever was told of something else restarts when these have come.
+        let followers: BTreeSet<Entry> = rising.into_iter().flat_map(|entry| book.followers(entry)).collect();
+        stopping.extend(followers.difference(&added));
         // The dependents of what goes may stop on the way, even if they are up again in the end.
-        let dependents = book.dependents(stopping.iter().copied());
+        let (dependents, followed) = book.dependents(stopping.iter().copied());
         let calls = |entry: &&Entry| !book.components[*entry].left && !phase.restarted.contains(*entry);
         phase.roll = dependents.iter().filter(calls).map(|entry| book.components[entry].vm).collect();
+        if followed {
+            phase.circuit = dependents.iter().map(|entry| book.components[entry].vm).collect();
+        }
         phase.watched.extend(dependents);
-        phase.watched.extend(book.predict(suspects));
         self.touched.extend(phase.watched.iter().copied());
         phase
     }
@@ -253,6 +288,7 @@ impl Turn<'_> {
                 self.book().component_ids.insert(ComponentId(number.0), entry);
                 posting.expect_answer(vm, number);
                 posting.watch(entry);
+                posting.added.insert(entry);
             }
             Deed::AddBinding(entry) => self.post_binding(posting, entry)?,
             Deed::SetNeed(entry, import, number) | Deed::LowerNeed(entry, import, number) => {
@@ -264,7 +300,8 @@ impl Turn<'_> {
             }
             Deed::RemoveBinding(entry) => {
                 let binding = self.manager.book.bindings.get(&entry)?;
-                let (client, provider, id, need) = (binding.client, binding.provider, binding.id?, binding.need);
+                let (client, provider, id) = (binding.client, binding.provider, binding.id?);
+                let stops = !matches!(binding.need, Need::Weak(_)) || self.manager.book.follows(binding);
                 let vm = self.manager.book.components[&provider].vm;
                 let number = self.order(vm, |_| Instruction::RemoveBinding { binding: id })?;
                 self.book().bindings.get_mut(&entry)?.left = true;
@@ -272,7 +309,7 @@ impl Turn<'_> {
                 posting.expect_answer(vm, number);
                 posting.phase.outstanding.insert(entry);
                 posting.watch(client);
-                posting.stopping.extend((!matches!(need, Need::Weak(_))).then_some(client));
+                posting.stopping.extend(stops.then_some(client));
             }
             Deed::RemoveComponent(entry) => {
                 let id = self.manager.book.components.get(&entry)?.id?;
@@ -294,11 +331,13 @@ impl Turn<'_> {
                     self.struck(entry);
                     posting.phase.unanswered.remove(&entry);
                     for component in self.manager.book.vms[&entry].components.clone() {
-                        posting.phase.outstanding.remove(&component);
                         posting.phase.watched.remove(&component);
                         posting.stopping.remove(&component);
                         posting.suspects.extend(self.strike(component));
                     }
+                    // What went with it, bindings too, is not waited for.
+                    let book = &self.manager.book;
+                    posting.phase.outstanding.retain(|entry| book.has(*entry));
                 }
                 self.book().vms.get_mut(&entry)?.left = true;
                 posting.phase.outstanding.insert(entry);
@@ -373,7 +412,7 @@ impl Turn<'_> {
             value: binding.need.is_value(),
             ticket: Ticket::default(),
         })?;
-        self.book().bindings.get_mut(&entry)?.id = Some(BindingId(number.0));
+        self.book().change_binding(entry, |binding| binding.id = Some(BindingId(number.0)));
         self.book().binding_ids.insert(BindingId(number.0), entry);
         if client_home != provider_home {
             self.book().vms.get_mut(&client_home)?.neighbours.insert(provider_home);
@@ -381,6 +420,9 @@ impl Turn<'_> {
         }
         posting.suspects.extend(self.book().recount(entry));
         posting.expect_answer(provider_home, number);
+        // Whoever is told of another provider that is no more restarts with this one.
+        let follows = self.manager.book.follows(&self.manager.book.bindings[&entry]);
+        posting.stopping.extend((follows && !posting.added.contains(&binding.client)).then_some(binding.client));
         posting.watch(binding.client);
         posting.watch(binding.provider);
         Some(())
@@ -407,7 +449,8 @@ impl Turn<'_> {
         for component in components {
             let book = &self.manager.book;
             let lends = book.components[&component].lends.iter().map(|binding| &book.bindings[binding]);
-            posting.stopping.extend(lends.filter(|it| !matches!(it.need, Need::Weak(_))).map(|it| it.client));
+            let stops = lends.filter(|it| !matches!(it.need, Need::Weak(_)) || book.follows(it));
+            posting.stopping.extend(stops.map(|it| it.client));
             posting.suspects.extend(self.strike(component));
         }
         self.struck(entry);
@@ -445,6 +488,7 @@ impl Turn<'_> {
             phase.unsettled.remove(&entry);
             phase.unanswered.remove(&entry);
             phase.roll.remove(&entry);
+            phase.circuit.remove(&entry);
         }
     }
 
@@ -487,6 +531,8 @@ struct Posting {
     suspects: BTreeSet<Entry>,
     /// Components that will, or may, stop because of this phase.
     stopping: BTreeSet<Entry>,
+    /// Components that it adds.
+    added: BTreeSet<Entry>,
 }
 
 impl Posting {
@@ -500,9 +546,11 @@ impl Posting {
             watched: LedgerSet::default(),
             unsettled: LedgerSet::default(),
             roll: BTreeSet::new(),
+            circuit: BTreeSet::new(),
+            moved: false,
             needs: BTreeSet::new(),
         };
-        Self { phase, suspects: BTreeSet::new(), stopping: BTreeSet::new() }
+        Self { phase, suspects: BTreeSet::new(), stopping: BTreeSet::new(), added: BTreeSet::new() }
     }
 
     fn expect_answer(&mut self, vm: Entry, number: OrderNumber) {

@@ -56,7 +56,8 @@ impl Phase {
     /// The components that it may still move: all, until everything has gone and was answered; then those that are not
     /// as predicted.
     fn moving(&self) -> &LedgerSet<Entry> {
-        let quiet = self.outstanding.is_empty() && self.unanswered.is_empty() && self.roll.is_empty();
+        let quiet =
+            self.outstanding.is_empty() && self.unanswered.is_empty() && self.roll.is_empty() && !self.is_to_go_round();
         if quiet { &self.unsettled } else { &self.watched }
     }
 }

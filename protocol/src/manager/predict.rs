@@ -3,15 +3,15 @@
 //! It is the least fixed point of "posted, not removed, and enough providers expected". Strong imports form no cycle, so
 //! it is found by looking again at whatever may have changed, and at its clients, until nothing changes.
 
-use super::book::{Book, Entry};
-use crate::Need;
+use super::book::{BindingEntry, Book, Entry};
+use crate::{Export, Need};
 use std::collections::BTreeSet;
 
 impl Book {
     /// Looks again at these components and at all that follows from them; returns all that it looked at, because what
-    /// they are expected to hold may have changed even where they are up or down as before.
-    pub(super) fn predict(&mut self, mut suspects: BTreeSet<Entry>) -> BTreeSet<Entry> {
-        let mut seen = BTreeSet::new();
+    /// they are expected to hold may have changed even where they are up or down as before, and those that will come up.
+    pub(super) fn predict(&mut self, mut suspects: BTreeSet<Entry>) -> (BTreeSet<Entry>, Vec<Entry>) {
+        let (mut seen, mut rising) = (BTreeSet::new(), Vec::new());
         while let Some(entry) = suspects.pop_first() {
             let Some(component) = self.components.get(&entry) else { continue };
             seen.insert(entry);
@@ -23,13 +23,14 @@ impl Book {
             if expected == component.expected {
                 continue;
             }
+            rising.extend(expected.then_some(entry));
             let lends: Vec<Entry> = component.lends.iter().copied().collect();
             self.components.get_mut(&entry).expect("it was just looked up").expected = expected;
             for binding in lends {
                 suspects.extend(self.recount(binding));
             }
         }
-        seen
+        (seen, rising)
     }
 
     /// Looks again at whether a client counts on a binding; returns the client if that has changed.
@@ -53,19 +54,42 @@ impl Book {
         Some(client)
     }
 
-    /// The components that may have to stop when these do: the backward closure over strong imports.
-    pub(super) fn dependents(&self, roots: impl IntoIterator<Item = Entry>) -> BTreeSet<Entry> {
-        let mut found = BTreeSet::new();
+    /// The components that may have to stop when these do, or when these come back: the backward closure over strong
+    /// imports and over those whose clients follow. Says, too, whether any of them follows something.
+    pub(super) fn dependents(&self, roots: impl IntoIterator<Item = Entry>) -> (BTreeSet<Entry>, bool) {
         let mut open: Vec<Entry> = roots.into_iter().collect();
+        let borrows = |entry: &Entry| self.components.get(entry).into_iter().flat_map(|it| it.borrows());
+        let mut followed = open.iter().flat_map(borrows).any(|binding| self.follows(&self.bindings[&binding]));
+        let mut found = BTreeSet::new();
         while let Some(entry) = open.pop() {
             let Some(component) = self.components.get(&entry) else { continue };
             if !found.insert(entry) {
                 continue;
             }
-            let binding = |lent: &Entry| &self.bindings[lent];
-            let strong = component.lends.iter().map(binding).filter(|lent| lent.need.is_strong() && lent.id.is_some());
-            open.extend(strong.map(|lent| lent.client));
+            for lent in component.lends.iter().map(|lent| &self.bindings[lent]).filter(|lent| lent.id.is_some()) {
+                let follows = self.follows(lent);
+                followed |= follows;
+                open.extend((follows || lent.need.is_strong()).then_some(lent.client));
+            }
         }
-        found
+        (found, followed)
+    }
+
+    /// The clients that follow a component when it comes back.
+    pub(super) fn followers(&self, component: Entry) -> impl Iterator<Item = Entry> {
+        let lends = self.components[&component].lends.iter().map(|lent| &self.bindings[lent]);
+        lends.filter(|lent| lent.id.is_some() && self.follows(lent)).map(|lent| lent.client)
+    }
+
+    /// Whether a client may go on without a provider and restart when that comes back with other values: it hears of values
+    /// only when it starts.
+    pub(super) fn follows(&self, binding: &BindingEntry) -> bool {
+        let (client, provider) = (&self.components[&binding.client], &self.components[&binding.provider]);
+        let import = &client.imports[&binding.import];
+        let spares = match import.need {
+            Need::Weak(_) => true,
+            Need::Strong(number) | Need::Value(number) => import.tally.posted > number.min(import.ordered),
+        };
+        spares && !client.kind.rebinds && provider.kind.exports.get(&binding.export).is_some_and(Export::has_values)
     }
 }

@@ -29,7 +29,7 @@ impl Turn<'_> {
             Fact::ComponentGone { component } => {
                 let Some(entry) = self.component_on(vm, component) else { return };
                 let suspects = self.strike(entry);
-                let touched = self.book().predict(suspects);
+                let (touched, _) = self.book().predict(suspects);
                 self.touched.extend(touched);
                 self.tell(News::ComponentGone(component));
                 self.vacated(vm);
@@ -42,7 +42,7 @@ impl Turn<'_> {
                 if self.manager.book.components[&provider].vm == vm {
                     self.book().strike_binding(entry);
                     self.struck(entry);
-                    let touched = self.book().predict(BTreeSet::from([client]));
+                    let (touched, _) = self.book().predict(BTreeSet::from([client]));
                     self.touched.extend(touched);
                 }
             }

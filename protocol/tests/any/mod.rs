@@ -69,12 +69,12 @@ pub(crate) fn kind() -> impl Strategy<Value = Arc<Kind>> {
     (
         collection::btree_map(port(), import, 0..3),
         collection::btree_map(port(), export, 0..3),
-        any::<(bool, bool, bool)>(),
+        any::<(bool, bool, bool, bool)>(),
         collection::btree_map(operation(), patience, 0..3),
         collection::vec(any::<u8>(), 0..4),
     )
-        .prop_map(|(imports, exports, (prepares, rebinds, purges), patience, recipe)| {
-            Arc::new(Kind { imports, exports, prepares, rebinds, purges, patience, recipe: recipe.into() })
+        .prop_map(|(imports, exports, (prepares, rebinds, renews, purges), patience, recipe)| {
+            Arc::new(Kind { imports, exports, prepares, rebinds, renews, purges, patience, recipe: recipe.into() })
         })
 }
 
