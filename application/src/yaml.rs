@@ -12,8 +12,8 @@ use crate::{
 use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, StructureStyle};
 use std::collections::BTreeMap;
 
-/// Bytes of one file.
-pub(crate) const FILE_BYTES_MAX: usize = 4 << 20;
+/// Bytes of one file that an application, or anything else that a person writes, is read from.
+pub const FILE_BYTES_MAX: usize = 4 << 20;
 
 /// Parts that the aliases of a file may copy, all together.
 const COPIES_MAX: usize = 100_000;
