@@ -126,14 +126,16 @@ impl Document {
         }
         for section in SECTIONS {
             let Some(node) = fields.get(section) else { continue };
+            let known = self.sections.entry(section).or_default();
+            let first: BTreeMap<String, Span> = known.iter().map(|(key, _)| (key.text.clone(), key.span)).collect();
             for (key, node) in reading.entries(node, &format!("`{section}`")) {
-                let known = self.sections.entry(section).or_default();
-                if known.iter().any(|(it, _)| it.text == key.text) {
-                    let says =
-                        format!("`{}` is described in another file already (change it under `override`)", key.text);
-                    reading.wrong(key.span, says);
-                } else {
-                    known.push((key.clone(), node.clone()));
+                match first.get(&key.text) {
+                    Some(first) => {
+                        let says =
+                            format!("`{}` is described twice, and can only be changed under `override`", key.text);
+                        reading.findings.add_again(key.span, says, *first);
+                    }
+                    None => known.push((key.clone(), node.clone())),
                 }
             }
         }

@@ -52,11 +52,16 @@ impl fmt::Display for Problems {
 
 /// What was found wrong so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Findings(Vec<(Span, String)>);
+pub(crate) struct Findings(Vec<(Span, String, Option<Span>)>);
 
 impl Findings {
     pub(crate) fn add(&mut self, span: Span, says: impl Into<String>) {
-        self.0.push((span, says.into()));
+        self.0.push((span, says.into(), None));
+    }
+
+    /// Something that is there a second time; where it is first is told with it.
+    pub(crate) fn add_again(&mut self, span: Span, says: impl Into<String>, first: Span) {
+        self.0.push((span, says.into(), Some(first)));
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -68,8 +73,14 @@ impl Findings {
         let mut found = self.0;
         found.sort();
         found.dedup();
-        let problem = |(span, says): (Span, String)| {
+        let problem = |(span, mut says, first): (Span, String, Option<Span>)| {
             let place = sources.place(span);
+            if let Some(first) = first.map(|it| sources.place(it)) {
+                says += &match first.file == place.file {
+                    true => format!(" (first in line {})", first.line),
+                    false => format!(" (first in {}:{})", first.file, first.line),
+                };
+            }
             let (file, text) = (place.file.into(), place.text.into());
             Problem { file, line: place.line, column: place.column, says, text, width: place.width }
         };

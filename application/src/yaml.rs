@@ -63,6 +63,8 @@ enum Open {
         start: usize,
         flow: bool,
         entries: Vec<(Key, Node)>,
+        /// Where each entry is said.
+        said: BTreeMap<String, Span>,
         key: Option<Key>,
     },
     /// A key that is no text, with all that is inside of it.
@@ -130,7 +132,7 @@ impl Builder<'_> {
             Event::MappingStart(style, ..) => {
                 self.anchors.iter_mut().for_each(|it| it.open.push(anchor));
                 let (start, flow) = (span.start, style == StructureStyle::Flow);
-                self.begin(Open::Map { start, flow, entries: Vec::new(), key: None }, span);
+                self.begin(Open::Map { start, flow, entries: Vec::new(), said: BTreeMap::new(), key: None }, span);
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(span.end),
             Event::Alias(anchor) if self.anchors.is_some() => self.copy(anchor, span),
@@ -237,12 +239,17 @@ impl Builder<'_> {
     fn put(&mut self, node: Node) {
         match self.open.last_mut() {
             Some(Open::List { items, .. }) => items.push(node),
-            Some(Open::Map { entries, key, .. }) => {
+            Some(Open::Map { entries, said, key, .. }) => {
                 let Some(key) = key.take() else { return };
-                if entries.iter().any(|(known, _)| known.text == key.text) {
-                    self.findings.add(key.span, format!("`{}` is said twice", key.text.escape_debug()));
-                } else {
-                    entries.push((key, node));
+                match said.get(&key.text) {
+                    Some(first) => {
+                        let says = format!("`{}` is said twice", key.text.escape_debug());
+                        self.findings.add_again(key.span, says, *first);
+                    }
+                    None => {
+                        said.insert(key.text.clone(), key.span);
+                        entries.push((key, node));
+                    }
                 }
             }
             Some(Open::Ignored) => {}
@@ -295,7 +302,7 @@ mod tests {
 
     #[test]
     fn what_is_no_part_of_the_language_is_told() {
-        assert_eq!(problems("a: 1\na: 2\n"), ["2:1 `a` is said twice"]);
+        assert_eq!(problems("a: 1\na: 2\n"), ["2:1 `a` is said twice (first in line 1)"]);
         assert!(problems("a: &x 1\nb: *x\n").len() == 2);
         assert!(problems("a: !x 1\n")[0].contains("a tag"));
         assert!(problems("a: 1\n---\nb: 2\n")[0].contains("second document"));

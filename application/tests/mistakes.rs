@@ -51,7 +51,7 @@ fn values_of_the_wrong_sort_are_told() {
     check("weak: 0", "weak: 0, strong: 1", "one of strong, weak and value");
     check("{ export: sql }", "{ export: sql, strong: 0 }", "is weak (`weak: 0`)");
     check("rebind: { signal: HUP }", "rebind: { signal: HPU }", "a signal cannot be `HPU` (did you mean `HUP`?)");
-    check("rebind: { signal: HUP }", "start: { process: x }", "`start` is said twice");
+    check("rebind: { signal: HUP }", "start: { process: x }", "`start` is said twice (first in line 26)");
     check("check: { tcp: \"{{ port }}\" }", "check: { tcp: \"{{ port }}\", interval: 5 }", "a time such as 200ms");
     check(
         "start: { process: \"exec mydb --port {{ port }}\" }",
@@ -242,7 +242,8 @@ fn files_are_put_together_and_overridden() {
     let told = expand(&main.replace("types.yaml", "tpyes.yaml")).unwrap_err().to_string();
     assert!(told.contains("shop.yaml:3:10: common/tpyes.yaml cannot be read: there is no such file"), "{told}");
     let told = expand(&main.replace("  Large: { extends: Cache", "  Cache: { extends: Large")).unwrap_err().to_string();
-    assert!(told.contains("is described in another file already"), "{told}");
+    let says = "`Cache` is described twice, and can only be changed under `override` (first in shop.yaml:8)";
+    assert!(told.contains(says), "{told}");
     let told = expand(&main.replace("extends: Cache", "extends: Large")).unwrap_err().to_string();
     assert!(told.contains("a type cannot extend itself: Large → Large"), "{told}");
 }
