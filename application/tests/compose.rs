@@ -188,6 +188,39 @@ fn nothing_is_left_out_in_silence() {
 }
 
 #[test]
+fn passwords_in_plain_sight_are_told_and_not_repeated() {
+    let (remarks, _) = told(concat!(
+        "services:\n",
+        "  a:\n",
+        "    image: x\n",
+        "    environment:\n",
+        "      DATABASE_URL: postgres://shop:hunter2@db.example/shop\n",
+        "      BROKER: amqp://shop:${RABBIT:-hunter2}@mq.example\n",
+        "      CACHE: redis://:${GIVEN}@cache.example\n",
+        "      RABBITMQ_DEFAULT_PASS: hunter2\n",
+        "      GUEST: ftp://guest@files.example/a:b@c\n",
+        "      HIDDEN: postgres://shop:${DB_PASSWORD}@db.example\n",
+        "      DEMANDED: postgres://shop:${DB_WORD:?}@db.example\n",
+        "    command: [serve, --db, \"mysql://u:hunter2@db.example\", --password=hunter2, --token-file, /x]\n",
+        "  b:\n",
+        "    image: redis\n",
+        "    command: redis-server --requirepass hunter2 --no-password --verbose\n",
+        "    healthcheck: { test: \"curl -f 'http://u:hunter2@localhost/'\" }\n",
+    ));
+    let password = "is there for everybody to read: make it a parameter of type secret";
+    let expected = [
+        (5, "the password in an address"),
+        (6, "the password in an address"),
+        (8, "`RABBITMQ_DEFAULT_PASS`"),
+        (12, "the password in an address"),
+        (12, "`--password`"),
+        (15, "`--requirepass`"),
+        (16, "the password in an address"),
+    ];
+    assert_eq!(remarks, expected.map(|(line, what)| format!("{line}: {what} {password}")));
+}
+
+#[test]
 fn a_circle_is_drawn() {
     let text = "services:\n  a: { image: x, depends_on: [b] }\n  b: { image: x, depends_on: [c] }\n  c: { image: x, depends_on: { b: {} } }\n";
     let told = from(text, With::Docker).unwrap_err().to_string();
