@@ -81,11 +81,13 @@ impl Document {
                 String::new()
             });
             let file = sources.add(&name, &text);
-            let Some(root) = yaml::parse(file, &text, &mut reading.findings).0 else {
-                // What is wrong with it was told; only of an empty file nothing is.
-                reading.is_incomplete |= reading.findings.count() > before;
+            let root = yaml::parse(file, &text, &mut reading.findings).0;
+            if root.is_none() && reading.findings.count() > before {
+                reading.is_incomplete = true;
                 continue;
-            };
+            }
+            // In an empty file there is nothing, and of that nothing is told yet.
+            let root = root.unwrap_or(Node::nothing(Span::beginning(file)));
             let included = document.take(&root, asked.is_none(), reading);
             let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
             waiting.extend(included.into_iter().map(|(name, span)| (beside(folder, &name), Some(span))));
@@ -114,16 +116,21 @@ impl Document {
                 }
             },
             None if is_main => {
-                reading.wrong(
-                    Span::beginning(fields.span.file),
-                    format!("a file begins with the version of its language: `holdfast: {VERSION}`"),
-                );
+                let says = format!("a file begins with the version of its language: `holdfast: {VERSION}`");
+                reading.missing(&fields, &["holdfast"], Span::beginning(fields.span.file), says);
             }
             None => {}
         }
         if is_main {
             self.application = fields.get("application").cloned();
+            if self.application.is_none() {
+                let says = "the application has no name (`application: …`)";
+                reading.missing(&fields, &["application"], Span::beginning(fields.span.file), says);
+            }
         }
+        // What a section that cannot be read may have is missing everywhere else.
+        let is_lost = |section: &str| fields.get(section).is_some_and(|it| !matches!(it.content, Content::Map { .. }));
+        reading.is_incomplete |= fields.may_have(&SECTIONS) || SECTIONS.into_iter().any(is_lost);
         for section in SECTIONS {
             let Some(node) = fields.get(section) else { continue };
             let known = self.sections.entry(section).or_default();
@@ -212,8 +219,10 @@ impl Document {
         for (key, node) in self.section("variables") {
             reading.name(&key.text, key.span);
             let described = matches!(node.content, Content::Map { .. });
+            let mut is_misspelt = false;
             let (sort, default) = if described {
                 let fields = reading.fields(node, "a variable", VARIABLE_FIELDS);
+                is_misspelt = fields.may_have(&["default"]);
                 let sort = fields.get("type").and_then(|node| {
                     if matches!(&node.content, Content::Scalar { text, .. } if text == "secret") {
                         let says = "a variable is no secret: everybody sees it (name it under `secrets` instead)";
@@ -226,13 +235,13 @@ impl Document {
             } else {
                 (None, Some(node.clone()).filter(|it| !it.is_nothing()))
             };
-            let value = given.remove(&key.text).or(default);
-            if let (Some(sort), Some(value)) = (sort, &value)
-                && !sort.fits(&Reading::value(value))
+            let mut value = given.remove(&key.text).or(default);
+            if let (Some(sort), Some(wrong)) = (sort, &value)
+                && !sort.fits(&Reading::value(wrong))
             {
-                reading.not_of_sort(&key.text, sort, value);
-            }
-            if value.is_none() {
+                reading.not_of_sort(&key.text, sort, wrong);
+                value = None;
+            } else if value.is_none() && !is_misspelt {
                 let says = format!("`{0}` has no value (give it a default, or say --set {0}=…)", key.text);
                 reading.absent(key.span, says);
             }
@@ -290,10 +299,11 @@ fn filled(text: &str, span: Span, values: &BTreeMap<String, Option<Node>>, readi
             Some(Some(Node { content: Content::Scalar { text, .. }, .. })) => done += text,
             Some(Some(_)) => reading.wrong(span, format!("`{name}` is a list or map, and cannot be part of a text")),
             // It was told already that it has no value.
-            Some(None) => {}
+            Some(None) => drop(reading.unfilled.insert(span)),
             None => {
                 let right = hint(name, values.keys().map(String::as_str));
                 reading.absent(span, format!("there is no variable `{}`{right}", name.escape_debug()));
+                reading.unfilled.insert(span);
             }
         }
         rest = after;

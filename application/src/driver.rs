@@ -100,9 +100,14 @@ fn container(
         Content::Map { .. } => Some(builder.reading.fields(node, "a container", CONTAINER_FIELDS)),
         _ => None,
     };
-    let Some(image) = fields.as_ref().map_or(Some(node), |fields| fields.get("image")) else {
-        builder.reading.wrong(node.span, "a container has an `image`");
-        return None;
+    let image = match &fields {
+        Some(fields) => {
+            if fields.get("image").is_none() {
+                builder.reading.missing(fields, &["image"], node.span, "a container has an `image`");
+            }
+            fields.get("image")?
+        }
+        None => node,
     };
     let image = builder.template(image, "an image", Stage::Run);
     let get = |name: &str| fields.as_ref().and_then(|fields| fields.get(name));

@@ -104,9 +104,12 @@ impl Application {
         &self.types.get(&group.type_name).expect("a group is kept only if its type is known").1
     }
 
-    /// Whether a component may be what could not be read.
+    /// Whether a component may be what could not be read, or offer it.
     pub(crate) fn is_doubtful(&self, component: &Name) -> bool {
-        self.is_incomplete || self.unread.contains(component)
+        match self.components.get(component) {
+            Some(group) => !self.type_of(group).knows_exports,
+            None => self.is_incomplete || self.unread.contains(component),
+        }
     }
 
     /// Whether somebody may offer an export who could not be read.

@@ -52,25 +52,34 @@ impl fmt::Display for Problems {
 
 /// What was found wrong so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Findings(Vec<(Span, String, Option<Span>)>);
+pub(crate) struct Findings {
+    told: Vec<(Span, String, Option<Span>)>,
+    /// What follows from something that is told.
+    silent: usize,
+}
 
 impl Findings {
     pub(crate) fn add(&mut self, span: Span, says: impl Into<String>) {
-        self.0.push((span, says.into(), None));
+        self.told.push((span, says.into(), None));
     }
 
     /// Something that is there a second time; where it is first is told with it.
     pub(crate) fn add_again(&mut self, span: Span, says: impl Into<String>, first: Span) {
-        self.0.push((span, says.into(), Some(first)));
+        self.told.push((span, says.into(), Some(first)));
+    }
+
+    /// Something that is wrong only because of what is told already: it counts, and nobody hears of it.
+    pub(crate) fn add_silently(&mut self) {
+        self.silent += 1;
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.0.len()
+        self.told.len() + self.silent
     }
 
     /// Nothing, or everything that was found, as people see it.
     pub(crate) fn conclude(self, sources: &Sources) -> Result<(), Problems> {
-        let mut found = self.0;
+        let mut found = self.told;
         found.sort();
         found.dedup();
         let problem = |(span, mut says, first): (Span, String, Option<Span>)| {

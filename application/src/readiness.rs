@@ -54,7 +54,7 @@ impl Builder<'_> {
             [Some(node), None, None] => {
                 let host = fields.get("host").map(|node| self.template(node, "`host`", Stage::Run));
                 let port = self.template(node, "`tcp`", Stage::Run)?;
-                if !port.contains('{') && Sort::Port.read(port.trim()).is_none() {
+                if !port.contains("{{") && !port.contains("{%") && Sort::Port.read(port.trim()).is_none() {
                     let right = if port.contains(':') { " (the address is `host`)" } else { "" };
                     let says = format!("`tcp` is {}, not {}{right}", Sort::Port.wanted(), node.in_words());
                     self.reading.wrong(node.span, says);

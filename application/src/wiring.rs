@@ -254,10 +254,10 @@ fn providers(
     let home = target.application.as_ref().filter(|it| **it != application.name);
     let (count, exports): (u32, Vec<&str>) = match home {
         None => {
+            if application.is_doubtful(group) {
+                return Ok(Vec::new());
+            }
             let Some(found) = application.components.get(group) else {
-                if application.is_doubtful(group) {
-                    return Ok(Vec::new());
-                }
                 return Err(format!(
                     "there is no component `{group}`{}",
                     hint(group.as_str(), application.components.keys().map(Name::as_str))

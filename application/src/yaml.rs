@@ -212,7 +212,7 @@ impl Builder<'_> {
     /// Puts a copy of what an anchor names where its alias stands.
     fn copy(&mut self, anchor: usize, span: Span) {
         let Some(anchors) = &mut self.anchors else { return };
-        let nothing = Node { span, content: Content::Scalar { text: String::new(), style: Style::Plain } };
+        let nothing = Node::nothing(span);
         let (node, size, depth) = match anchors.named.get(&anchor) {
             Some((node, size, depth)) => (node, *size, *depth),
             None => {
