@@ -21,6 +21,9 @@ pub struct Problem {
     pub width: usize,
 }
 
+/// Letters of a line that are shown.
+const LINE_LETTERS_MAX: usize = 150;
+
 /// Everything that is wrong, in the order of the files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Problems(pub Vec<Problem>);
@@ -34,9 +37,29 @@ impl fmt::Display for Problem {
         }
         let number = line.to_string();
         let margin = " ".repeat(number.len());
+        // Of a long line, what is around the place is shown.
+        let (skipped, left) = match text.chars().count() {
+            ..=LINE_LETTERS_MAX => (0, 0),
+            all => {
+                let skipped = (column - 1).saturating_sub(LINE_LETTERS_MAX / 3);
+                (skipped, all.saturating_sub(skipped + LINE_LETTERS_MAX))
+            }
+        };
+        let shown: String = text.chars().skip(skipped).take(LINE_LETTERS_MAX).collect();
+        let [cut, end] = [skipped, left].map(|it| if it > 0 { "… " } else { "" });
+        let width = (*width).min(shown.chars().count().saturating_sub(column - 1 - skipped)).max(1);
         // Tabs stay, so that the caret stands under its letter whatever a tab is worth.
-        let before: String = text.chars().take(column - 1).map(|it| if it == '\t' { '\t' } else { ' ' }).collect();
-        write!(formatter, "\n{margin} |\n{number} | {text}\n{margin} | {before}{}", "^".repeat(*width))
+        let before: String = cut
+            .chars()
+            .chain(shown.chars().take(column - 1 - skipped))
+            .map(|it| if it == '\t' { '\t' } else { ' ' })
+            .collect();
+        write!(
+            formatter,
+            "\n{margin} |\n{number} | {cut}{shown}{}\n{margin} | {before}{}",
+            end.trim_end(),
+            "^".repeat(width)
+        )
     }
 }
 
@@ -112,5 +135,21 @@ mod tests {
         let expected =
             "shop.yaml:3:5: unknown field `import` (did you mean `imports`?)\n  |\n3 |     import: {}\n  |     ^^^^^^";
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn of_a_long_line_what_is_around_the_place_is_shown() {
+        let line = format!("{}{}", "a".repeat(1000), "b".repeat(1000));
+        let shown = |column: usize, width: usize| {
+            let (file, says, text) = ("a".into(), "no".into(), line.clone());
+            Problem { file, line: 1, column, says, text, width }.to_string()
+        };
+        let lines = |letters: &str, caret: usize, width: usize| {
+            format!("a:1:COLUMN: no\n  |\n1 | {letters}\n  | {}{}", " ".repeat(caret), "^".repeat(width))
+        };
+        let (a, b) = ("a".repeat(50), "b".repeat(100));
+        assert_eq!(shown(1001, 2), lines(&format!("… {a}{b}…"), 52, 2).replace("COLUMN", "1001"));
+        assert_eq!(shown(1, 900), lines(&format!("{}…", "a".repeat(150)), 0, 150).replace("COLUMN", "1"));
+        assert_eq!(shown(2001, 1), lines(&format!("… {}", "b".repeat(50)), 52, 1).replace("COLUMN", "2001"));
     }
 }

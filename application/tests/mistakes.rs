@@ -89,6 +89,12 @@ fn templates_read_only_what_is_there() {
     );
     check("mydb --port {{ port }}", "mydb --port {{ free_port() }}", "in `values` only");
     check("\"{{ directory }}/app.conf\"", "\"{{ directory\"", "no template");
+    // What is meant is plain.
+    check(
+        "port: \"{{ free_port() }}\" }",
+        "port: {{ free_port() }} }",
+        "7:22 a name is a text, not a list or map (put templates",
+    );
     check(
         "values: [host, port], capacity",
         "values: [host, port, key], capacity",
