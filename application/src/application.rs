@@ -315,6 +315,7 @@ fn read_vms(section: &[(Key, Node)], reading: &mut Reading) -> BTreeMap<Name, Vm
     let mut vms = BTreeMap::new();
     for (key, node) in section {
         let name = reading.name(&key.text, key.span);
+        reading.is_incomplete |= name.is_none();
         let before = reading.findings.count();
         let fields = reading.fields(node, "a group of VMs", VM_FIELDS);
         let most = fields.entry("most");

@@ -41,6 +41,16 @@ fn mistakes(text: &str) -> String {
 }
 
 #[test]
+fn what_the_planner_is_told_is_looked_at_in_any_case_and_nothing_is_counted_before_it_has_answered() {
+    let text = OPEN.replace("{ type: Database }", "{ type: Database, count: any }").replace(", how: all", ", how: one");
+    let text = format!("{text}constraints: [aprt web-server]\nprefer: [cst]\n");
+    let slips = ["12:15 there is no `aprt` (did you mean `apart`?)", "13:10 there is no `cst` (did you mean `cost`?)"];
+    assert_eq!(problems(&text), slips);
+    let told = problems(&text.replace("cost: 15", "csot: 15"));
+    assert_eq!(told[1..], slips);
+}
+
+#[test]
 fn what_is_left_open_goes_where_it_costs_least_and_only_what_is_used_is_there() {
     let text = OPEN.replace("capacity: 2", "capacity: 9");
     let expansion = expand(&text);

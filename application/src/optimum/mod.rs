@@ -72,6 +72,14 @@ pub(crate) fn choose(
     Some(posing.chosen(&problem, &found))
 }
 
+/// Tells of constraints and preferences that make no sense, where the planner is not asked.
+pub(crate) fn look_at_texts(application: &Application, findings: &mut Findings) {
+    let posing = Posing::new(application, None);
+    let types: Vec<_> = (0..posing.groups.len()).map(|kind| posing.component_type(kind)).collect();
+    let classes: Vec<_> = (0..posing.vms.len()).map(|class| posing.class(class)).collect();
+    posing.wish(&types, &classes, findings);
+}
+
 impl Application {
     /// The cheapest placement, and dearer ones that stop fewer of the components that run.
     pub fn trade_offs(
