@@ -204,7 +204,11 @@ impl Document {
             };
             for (key, node) in reading.entries(&root, "a values file") {
                 self.expect_variable(&key.text, key.span, reading);
-                given.insert(key.text.clone(), node.clone());
+                // Nothing takes away what an earlier file gave.
+                match node.is_nothing() {
+                    true => given.remove(&key.text),
+                    false => given.insert(key.text.clone(), node.clone()),
+                };
             }
         }
         for (name, text) in &inputs.values {
@@ -212,8 +216,9 @@ impl Document {
             let end = name.len();
             self.expect_variable(name, Span { file, start: 0, end }, reading);
             let span = Span { file, start: end + 1, end: end + 1 + text.len() };
-            let content = Content::Scalar { text: text.clone(), style: Style::Plain };
-            given.insert(name.clone(), Node { span, content });
+            // On a command line nobody can write quotes around an empty text.
+            let style = if text.is_empty() { Style::Quoted } else { Style::Plain };
+            given.insert(name.clone(), Node { span, content: Content::Scalar { text: text.clone(), style } });
         }
         let mut values = BTreeMap::new();
         for (key, node) in self.section("variables") {
@@ -244,6 +249,16 @@ impl Document {
             } else if value.is_none() && !is_misspelt {
                 let says = format!("`{0}` has no value (give it a default, or say --set {0}=…)", key.text);
                 reading.absent(key.span, says);
+            }
+            if let Some(Node { span, content: Content::Scalar { text, .. } }) = &value {
+                let other = |it: &&(Key, Node)| text.contains(&format!("${{{}}}", it.0.text));
+                if let Some((other, _)) = self.section("variables").iter().find(other) {
+                    let says = format!(
+                        "`${{{}}}` is not filled in here: variables are not made of each other (put them together where they are used)",
+                        other.text
+                    );
+                    reading.wrong(*span, says);
+                }
             }
             values.insert(key.text.clone(), value);
         }

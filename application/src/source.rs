@@ -1,5 +1,6 @@
 //! Files as they were read, and places in them.
 
+use crate::document::beside;
 use std::ops::Range;
 
 /// The texts that an application was read from.
@@ -42,9 +43,9 @@ impl Sources {
         self.files.len() - 1
     }
 
-    /// Whether a file of this name was read already.
+    /// Whether a file of this name was read already, however it was called then.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.files.iter().any(|it| it.name == name)
+        self.files.iter().any(|it| it.name == name || beside("", &it.name) == name)
     }
 
     pub(crate) fn name(&self, file: usize) -> &str {

@@ -249,6 +249,7 @@ fn a_slip_is_told_once_and_without_what_follows_from_it() {
         ("count: \"${many}\" }", "count: \"${man}\" }", "there is no variable `man` (did you mean `many`?)"),
         ("web: { count: \"${many}\" }", "web: { count: one }", "`count` is a whole number"),
         ("on: web", "on: wbe", "there is no group of VMs `wbe`"),
+        ("  data: {}", "  1data: {}", "`1data` is no name"),
         ("start: { process: mydb }", "start: mydb", "`start` is a map, not `mydb`"),
         ("database: { type: Database", "database: { type: Databas", "there is no type `Databas`"),
         ("secrets:\n  word: { environment: WORD }", "secrets: [word]", "`secrets` is a map, not a list"),
@@ -293,6 +294,17 @@ fn variables_come_from_the_file_a_values_file_or_the_command_line() {
     let told = read(&text, &wrong).unwrap().expand(&Surroundings::default()).unwrap_err().to_string();
     assert!(told.contains("--set:1:1: there is no variable `aps` (did you mean `apps`?)"), "{told}");
     assert!(told.contains("--set:1:6: `apps` is a whole number, not `many`"), "{told}");
+    // An empty text is one, and nothing is what the file says.
+    let values = BTreeMap::from([("zone".to_string(), String::new())]);
+    assert_eq!(count(&Inputs { values, ..Inputs::default() }).1, "zone-");
+    let alone = text.replace("\"zone-${zone}\"", "\"${zone}\"");
+    let values = BTreeMap::from([("zone".to_string(), String::new())]);
+    let read_alone = read(&alone, &Inputs { values, ..Inputs::default() }).unwrap().expand(&Surroundings::default());
+    assert_eq!(read_alone.unwrap().vms[&"web[0]".parse().unwrap()].labels["zone"], "");
+    let files = ["zone: b\n", "zone:\n"].map(|text| ("values.yaml".to_string(), text.to_string()));
+    assert_eq!(count(&Inputs { values_files: files.into(), ..Inputs::default() }).1, "zone-a");
+    let told = problems(&text.replace("zone: a\ntypes", "zone: \"${apps}\"\ntypes"));
+    assert!(told.len() == 1 && told[0].contains("variables are not made of each other"), "{told:#?}");
 }
 
 #[test]
@@ -486,20 +498,27 @@ fn wiring_that_cannot_be_is_told_as_it_is() {
         "could be bound to",
     );
     let empty = SHOP.replace("type: Database, on: data, count: 2 }", "type: Database, on: data, count: 0 }");
+    let none = "import `db` of `app` needs export `sql`, which `database` has, of which there are none (`count`)";
+    assert_eq!(problems(&empty), [format!("34:52 {none}")]);
+    // Each of those that are named is looked at.
+    let told = problems(&SHOP.replace("bind: { db: one }", "bind: { db: [\"database[7]\", databse, cache] }"));
+    assert_eq!(told.len(), 3, "{told:#?}");
     let told = problems(&empty.replace("bind: { db: one }", "bind: { db: database }"));
     assert_eq!(told, ["34:52 import `db` of `app` is bound to `database`, of which there are none (`count`)"]);
 }
 
 #[test]
 fn one_file_is_read_once_however_it_is_named() {
-    let main = "holdfast: 1\napplication: shop\ninclude: [d1.yaml, ./d2.yaml]\nvms: { v: {} }\ncomponents: { t: { type: T } }\n";
+    let main = "holdfast: 1\napplication: shop\ninclude: [d1.yaml, ./d2.yaml, shop.yaml]\nvms: { v: {} }\ncomponents: { t: { type: T } }\n";
     let mut open = |name: &str| match name {
-        "shop.yaml" => Ok(main.into()),
+        "shop.yaml" | "./shop.yaml" | "x/../shop.yaml" => Ok(main.into()),
         "d1.yaml" => Ok("include: sub/common.yaml\n".into()),
         "d2.yaml" => Ok("include: ./sub/../sub/common.yaml\n".into()),
         "sub/common.yaml" => Ok("types: { T: {} }\n".into()),
         other => Err(format!("there is no {other}")),
     };
-    let read = Application::read("shop.yaml", &Inputs::default(), &mut open);
-    read.and_then(|it| it.expand(&Surroundings::default())).unwrap_or_else(|problems| panic!("{problems}"));
+    for main in ["shop.yaml", "./shop.yaml", "x/../shop.yaml"] {
+        let read = Application::read(main, &Inputs::default(), &mut open);
+        read.and_then(|it| it.expand(&Surroundings::default())).unwrap_or_else(|problems| panic!("{problems}"));
+    }
 }
