@@ -51,6 +51,31 @@ fn what_the_planner_is_told_is_looked_at_in_any_case_and_nothing_is_counted_befo
 }
 
 #[test]
+fn room_that_is_not_counted_or_far_too_large_is_room_enough() {
+    let text = "holdfast: 1
+application: shop
+types:
+  Database: { exports: { sql: { capacity: 20 } }, resources: { cpu: 1 } }
+  App: { imports: { db: sql } }
+vms:
+  data: { resources: { cpu: 4 } }
+  web: { count: 2 }
+components:
+  database: { type: Database }
+  app: { type: App, on: web, count: 3 }
+";
+    for large in ["web: { count: 2", "web: { count: 2, resources: { cpu: 100000 }"] {
+        let text = text.replace("web: { count: 2", large);
+        assert!(expand(&text).choice.unwrap().proven);
+        // What is called proven is the best: no more databases than are needed.
+        let many =
+            text.replace("{ type: Database }", "{ type: Database, count: any }").replace("count: 3", "count: 300");
+        let expansion = expand(&many);
+        assert!(!expansion.choice.as_ref().unwrap().proven || expansion.components.len() == 315);
+    }
+}
+
+#[test]
 fn what_is_left_open_goes_where_it_costs_least_and_only_what_is_used_is_there() {
     let text = OPEN.replace("capacity: 2", "capacity: 9");
     let expansion = expand(&text);
