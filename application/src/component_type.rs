@@ -127,7 +127,7 @@ pub(crate) fn read_all(
 fn extended(section: &[(Key, Node)], key: &Key, node: &Node, reading: &mut Reading) -> Node {
     let mut layers = vec![node];
     let mut names = vec![key.text.as_str()];
-    while let Some(over) = layers.last().and_then(|it| it.get("extends")) {
+    while let Some(over) = layers.last().and_then(|it| it.get("extends")).filter(|it| !it.is_nothing()) {
         let Content::Scalar { text, .. } = &over.content else { break };
         let Some((_, under)) = section.iter().find(|(it, _)| it.text == *text) else {
             let right = hint(text, section.iter().map(|(it, _)| it.text.as_str()));

@@ -45,11 +45,13 @@ impl Application {
             let places = placement::place(self, surroundings.before, &mut findings);
             return self.expand_at(places, surroundings, findings);
         }
-        // What could not be read would be missed by the planner, and perhaps by what it is told in words.
-        let chosen = match findings.count() {
-            0 => optimum::choose(self, surroundings, go_on, &mut findings),
-            _ if self.is_incomplete || !self.unread.is_empty() => None,
-            _ => {
+        // What is wrong wherever components are is told as that, and not as a placement that cannot be found.
+        let nowhere = self.expand_at(BTreeMap::new(), surroundings, findings.clone());
+        let chosen = match nowhere {
+            Ok(_) => optimum::choose(self, surroundings, go_on, &mut findings),
+            // What could not be read may be missed by what the planner is told in words.
+            Err(_) if self.is_incomplete || !self.unread.is_empty() => None,
+            Err(_) => {
                 optimum::look_at_texts(self, &mut findings);
                 None
             }

@@ -331,6 +331,8 @@ fn files_are_put_together_and_overridden() {
     assert!(told.contains(says), "{told}");
     let told = expand(&main.replace("extends: Cache", "extends: Large")).unwrap_err().to_string();
     assert!(told.contains("a type cannot extend itself: Large → Large"), "{told}");
+    let told = expand(&main.replace("extends: Cache", "extends: ~")).unwrap().definitions.len();
+    assert_eq!(told, 2, "nothing extends nothing");
 }
 
 #[test]

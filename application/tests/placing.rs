@@ -48,6 +48,13 @@ fn what_the_planner_is_told_is_looked_at_in_any_case_and_nothing_is_counted_befo
     assert_eq!(problems(&text), slips);
     let told = problems(&text.replace("cost: 15", "csot: 15"));
     assert_eq!(told[1..], slips);
+    // What nobody offers is offered nowhere, wherever anybody is.
+    let told =
+        problems(&OPEN.replace("db: sql", "db: sqll").replace(", bind: { db: { from: database, how: all } }", ""));
+    assert_eq!(
+        told,
+        ["11:3 import `db` of `web-server` needs export `sqll`, and no component has it (did you mean `sql`?)"]
+    );
 }
 
 #[test]
