@@ -272,12 +272,31 @@ impl Builder<'_> {
         let Content::List { items, .. } = &node.content else {
             return Some(CommandLine::Shell(self.template(node, "a command", stage)?));
         };
-        let words: Vec<_> = items.iter().map(|node| self.template(node, "a word of a command", stage)).collect();
+        let words = items.iter().enumerate().map(|(place, node)| match place {
+            0 => self.naming(node, "a program", stage),
+            _ => self.template(node, "a word of a command", stage),
+        });
+        let words: Vec<_> = words.collect();
         Some(CommandLine::Program(words.into_iter().collect::<Option<_>>()?))
     }
 
+    /// A time within which something is to happen: in no time nothing does.
     pub(crate) fn time(&mut self, fields: &Fields<'_>, name: &str, usual: u64) -> Option<u64> {
-        fields.get(name).map_or(Some(usual), |node| self.reading.duration_ms(node, &format!("`{name}`")))
+        let Some(node) = fields.get(name) else { return Some(usual) };
+        let time = self.reading.duration_ms(node, &format!("`{name}`"))?;
+        if time == 0 {
+            self.reading.wrong(node.span, format!("`{name}` is longer than nothing"));
+        }
+        Some(time)
+    }
+
+    /// A template that names something, and so is not empty.
+    pub(crate) fn naming(&mut self, node: &Node, what: &str, stage: Stage) -> Option<String> {
+        let text = self.template(node, what, stage)?;
+        if text.trim().is_empty() || node.is_nothing() {
+            self.reading.wrong(node.span, format!("{what} is a text, not {}", node.in_words()));
+        }
+        Some(text)
     }
 
     fn rebind(&mut self, node: &Node) -> Option<Rebind> {
@@ -316,10 +335,11 @@ impl Builder<'_> {
             self.without_command(&fields);
         }
         let signal = fields.get("signal").and_then(|node| self.reading.one_of(node, "a signal", &SIGNALS));
+        let grace = fields.get("grace").and_then(|node| self.reading.duration_ms(node, "`grace`"));
         Stop {
             command: command.map(|run| Command { run, time_limit_ms: limit }),
             signal: signal.unwrap_or_default(),
-            grace_ms: self.time(&fields, "grace", usual.grace_ms).unwrap_or(usual.grace_ms),
+            grace_ms: grace.unwrap_or(usual.grace_ms),
         }
     }
 }

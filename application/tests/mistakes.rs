@@ -396,8 +396,27 @@ fn operations_that_cannot_work_are_told() {
         ("x", "`http` is an address such as http://host:port/path, not `x`"),
         ("\"https://{{ host }}/\"", "nothing is encrypted here"),
         ("\"http://{{ host }}:http/\"", "and `http` is no port"),
+        ("\"http:///health\"", "not `http:///health`"),
+        ("\"http://:80/\"", "not `http://:80/`"),
     ] {
         check(tcp, &format!("check: {{ http: {wrong} }}"), says);
+    }
+    for (text, says) in [
+        ("command: x, attempt: 0s", "`attempt` is longer than nothing"),
+        ("command: x, ready-within: 0ms", "`ready-within` is longer than nothing"),
+        ("tcp: 80, host: \"\"", "`host` is a text, not ``"),
+        ("command: [\"\", x]", "a program is a text, not ``"),
+    ] {
+        check(tcp, &format!("check: {{ {text} }}"), says);
+    }
+    let start = "start: { process: \"exec mydb --port {{ port }}\" }";
+    for (text, says) in [
+        ("container: \"\"", "an image is a text, not ``"),
+        ("container: { image: ~, command: x }", "a container has an `image`"),
+        ("systemd: \" \"", "a unit is a text, not ` `"),
+        ("systemd: x.service, time-limit: 0s", "`time-limit` is longer than nothing"),
+    ] {
+        check(start, &format!("start: {{ {text} }}"), says);
     }
     check(tcp, "check: { command: \"true\", host: x }", "`host` says where the port of `tcp` is, and there is none");
     check(tcp, "stop: { time-limit: 5s }", "`time-limit` is for a `command`, and there is none");
