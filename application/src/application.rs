@@ -14,7 +14,7 @@ use crate::{
     source::{Sources, Span},
     template,
 };
-use protocol::Name;
+use protocol::{Name, bounds::RECIPE_BYTES_MAX};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -198,6 +198,13 @@ impl Application {
             let folder = sources.name(span.file).rsplit_once('/').map_or("", |(folder, _)| folder);
             let name = beside(folder, name);
             let text = open(&name)?;
+            // Many types may come from one large file, which would then be kept for each of them.
+            if text.len() > RECIPE_BYTES_MAX {
+                let length = text.len();
+                return Err(format!(
+                    "it has {length} bytes, and a recipe at most {RECIPE_BYTES_MAX} (put large files elsewhere)"
+                ));
+            }
             let file = sources.add(&name, &text);
             Ok((text.clone(), Span { file, start: 0, end: text.len() }))
         };

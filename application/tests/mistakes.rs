@@ -529,6 +529,19 @@ fn wiring_that_cannot_be_is_told_as_it_is() {
 }
 
 #[test]
+fn a_template_that_no_recipe_can_hold_is_told_where_it_is_named() {
+    let main = "holdfast: 1\napplication: shop\ntypes:\n  T: { files: { a: { from: large } } }\n  U: { extends: T }\nvms: { v: {} }\ncomponents: { t: { type: T } }\n";
+    let mut open = |name: &str| match name {
+        "large" => Ok("x".repeat(300_000)),
+        _ => Ok(main.into()),
+    };
+    let read = Application::read("shop.yaml", &Inputs::default(), &mut open);
+    let told = read.and_then(|it| it.expand(&Surroundings::default())).unwrap_err();
+    let says = "large cannot be read: it has 300000 bytes, and a recipe at most 262144 (put large files elsewhere)";
+    assert_eq!((told.0.len(), told.0[0].line, told.0[0].says.as_str()), (1, 4, says));
+}
+
+#[test]
 fn one_file_is_read_once_however_it_is_named() {
     let main = "holdfast: 1\napplication: shop\ninclude: [d1.yaml, ./d2.yaml, shop.yaml]\nvms: { v: {} }\ncomponents: { t: { type: T } }\n";
     let mut open = |name: &str| match name {
