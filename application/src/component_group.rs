@@ -141,7 +141,13 @@ fn read_parameters(
         }
         let value = Reading::value(node);
         if !parameter.sort.fits(&value) {
-            reading.not_of_sort(&key.text, parameter.sort, node);
+            match node.get("secret") {
+                Some(_) => {
+                    let says = format!("`{}` takes no secret (in the type, give it `type: secret`)", key.text);
+                    reading.wrong(node.span, says);
+                }
+                None => reading.not_of_sort(&key.text, parameter.sort, node),
+            }
         }
         parameters.insert(key.text.clone(), Reading::value_of(parameter.sort, node));
     }

@@ -48,6 +48,9 @@ pub(crate) fn read(
             continue;
         };
         let text = reading.text(node, &format!("`{}`", from.text));
+        if text.is_some_and(|text| text.trim().is_empty()) {
+            reading.wrong(node.span, format!("`{}` says where the secret is, and this is empty", from.text));
+        }
         let place = text.map(|text| match from.text.as_str() {
             "file" => from_main(sources, node.span, text),
             _ => text.to_owned(),

@@ -52,6 +52,12 @@ fn a_slip_is_told_once_and_without_what_follows_from_it() {
         ("count: \"${many}\" }", "count: \"${man}\" }", "there is no variable `man` (did you mean `many`?)"),
         ("web: { count: \"${many}\" }", "web: { count: one }", "`count` is a whole number"),
         ("on: web", "on: wbe", "there is no group of VMs `wbe`"),
+        ("environment: WORD", "command: \"\"", "`command` says where the secret is, and this is empty"),
+        (
+            "word: { secret: word } }",
+            "word: { secret: word }, level: { secret: word } }",
+            "`level` takes no secret (in",
+        ),
         ("  data: {}", "  1data: {}", "`1data` is no name"),
         ("start: { process: mydb }", "start: mydb", "`start` is a map, not `mydb`"),
         ("database: { type: Database", "database: { type: Databas", "there is no type `Databas`"),
