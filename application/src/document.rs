@@ -297,6 +297,7 @@ fn fill(node: &mut Node, values: &BTreeMap<String, Option<Node>>, reading: &mut 
 fn filled(text: &str, span: Span, values: &BTreeMap<String, Option<Node>>, reading: &mut Reading) -> String {
     let mut done = String::new();
     let mut rest = text;
+    let mut is_known = true;
     while let Some(at) = rest.find("${") {
         let (before, after) = (&rest[..at], &rest[at + 2..]);
         if let Some(before) = before.strip_suffix('$') {
@@ -314,14 +315,18 @@ fn filled(text: &str, span: Span, values: &BTreeMap<String, Option<Node>>, readi
             Some(Some(Node { content: Content::Scalar { text, .. }, .. })) => done += text,
             Some(Some(_)) => reading.wrong(span, format!("`{name}` is a list or map, and cannot be part of a text")),
             // It was told already that it has no value.
-            Some(None) => drop(reading.unfilled.insert(span)),
+            Some(None) => is_known = false,
             None => {
                 let right = hint(name, values.keys().map(String::as_str));
                 reading.absent(span, format!("there is no variable `{}`{right}", name.escape_debug()));
-                reading.unfilled.insert(span);
+                is_known = false;
             }
         }
         rest = after;
+    }
+    // Only now, since several may be missing from one text.
+    if !is_known {
+        reading.unfilled.insert(span);
     }
     done + rest
 }

@@ -69,6 +69,9 @@ fn a_slip_is_told_once_and_without_what_follows_from_it() {
         let told = problems(&SLIPS.replacen(right, wrong, 1));
         assert!(told.len() == 1 && told[0].contains(says), "{wrong}: {told:#?}");
     }
+    // Two slips are two, also in one text.
+    let told = problems(&SLIPS.replacen("\"${many}\"", "\"${mny}${man}\"", 1));
+    assert!(told.len() == 2 && told.iter().all(|it| it.contains("did you mean `many`?")), "{told:#?}");
     assert_eq!(
         problems(""),
         [
