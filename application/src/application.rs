@@ -14,7 +14,7 @@ use crate::{
     source::{Sources, Span},
     template,
 };
-use protocol::Name;
+use protocol::{Name, bounds::RECIPE_BYTES_MAX};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,6 +66,8 @@ pub(crate) struct VmGroup {
     /// What each has; what is not listed is not counted.
     pub(crate) resources: BTreeMap<String, u64>,
     pub(crate) span: Span,
+    /// Whether all of it could be read.
+    pub(crate) sound: bool,
 }
 
 /// Components that are alike.
@@ -191,17 +193,18 @@ impl Application {
         let mut reading = Reading::default();
         let mut document = Document::read(main, &mut sources, &mut reading, open);
         document.fill_in(inputs, &mut sources, &mut reading);
-        let name = match &document.application {
-            Some(node) => reading.application(node),
-            None => {
-                reading.absent(Span::beginning(0), "the application has no name (`application: …`)");
-                None
-            }
-        };
+        let name = document.application.as_ref().and_then(|node| reading.application(node));
         let mut templates = |span: Span, name: &str| {
             let folder = sources.name(span.file).rsplit_once('/').map_or("", |(folder, _)| folder);
             let name = beside(folder, name);
             let text = open(&name)?;
+            // Many types may come from one large file, which would then be kept for each of them.
+            if text.len() > RECIPE_BYTES_MAX {
+                let length = text.len();
+                return Err(format!(
+                    "it has {length} bytes, and a recipe at most {RECIPE_BYTES_MAX} (put large files elsewhere)"
+                ));
+            }
             let file = sources.add(&name, &text);
             Ok((text.clone(), Span { file, start: 0, end: text.len() }))
         };
@@ -235,7 +238,7 @@ impl Application {
         match name {
             Some(name) => {
                 let secrets = document.section("secrets").iter().map(|(key, _)| (key.text.clone(), key.span)).collect();
-                let Reading { findings, is_incomplete } = reading;
+                let Reading { findings, is_incomplete, .. } = reading;
                 Ok(Self {
                     name,
                     sources,
@@ -319,6 +322,8 @@ fn read_vms(section: &[(Key, Node)], reading: &mut Reading) -> BTreeMap<Name, Vm
     let mut vms = BTreeMap::new();
     for (key, node) in section {
         let name = reading.name(&key.text, key.span);
+        reading.is_incomplete |= name.is_none();
+        let before = reading.findings.count();
         let fields = reading.fields(node, "a group of VMs", VM_FIELDS);
         let most = fields.entry("most");
         if let (Some((key, _)), Some(_)) = (most, fields.get("count")) {
@@ -337,9 +342,9 @@ fn read_vms(section: &[(Key, Node)], reading: &mut Reading) -> BTreeMap<Name, Vm
         for (key, node) in component_type::entries(reading, fields.get("resources"), "`resources`") {
             resources.extend(reading.number(node, "an amount").map(|number| (key.text.clone(), number)));
         }
-        vms.extend(name.map(|name| {
-            (name, VmGroup { count, as_needed: most.is_some(), cost, cloud, labels, resources, span: key.span })
-        }));
+        let (as_needed, span, sound) = (most.is_some(), key.span, reading.findings.count() == before);
+        let group = VmGroup { count, as_needed, cost, cloud, labels, resources, span, sound };
+        vms.extend(name.map(|name| (name, group)));
     }
     vms
 }

@@ -5,7 +5,7 @@ use crate::{
     application::{BIND_FIELDS, COMPONENT_FIELDS, ComponentGroup, LOAD_FIELDS, Load, Target, VmGroup, WAYS, Wiring},
     component_type::{self, ComponentType},
     expansion::Secret,
-    nearest::hint,
+    nearest::{hint, nearest},
     node::{Content, Key, Node},
     reading::Reading,
     source::{Sources, Span},
@@ -15,12 +15,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use vm_agent::sort::Sort;
 
-/// Reads a group; nothing if its type is not known.
+/// Reads a group; nothing if it is not known of which type, how many or where they are.
 pub(crate) fn read_component(
     key: &Key,
     node: &Node,
     types: &BTreeMap<String, (Span, ComponentType)>,
-    secrets: &BTreeMap<String, Secret>,
+    secrets: &BTreeMap<String, Option<Secret>>,
     vms: &BTreeMap<Name, VmGroup>,
     reading: &mut Reading,
 ) -> Option<ComponentGroup> {
@@ -31,10 +31,11 @@ pub(crate) fn read_component(
     let any = |node: &Node| matches!(&node.content, Content::Scalar { text, .. } if text == "any");
     let as_needed = fields.get("count").is_some_and(any);
     let said = fields.get("count").filter(|_| !as_needed);
-    let count = said.map_or(Some(1), |node| reading.count(node, "`count` (or `any`)")).unwrap_or(1);
+    let count = said.map_or(Some(1), |node| reading.count(node, "`count` (or `any`)"));
     let load = fields.get("load").and_then(|node| read_load(node, reading));
     let mut on: Vec<Target> = Vec::new();
-    for node in fields.get("on").map(|node| reading.items(node, "`on`")).unwrap_or_default() {
+    let places = fields.get("on").map(|node| reading.items(node, "`on`")).unwrap_or_default();
+    for node in places {
         let Some(target) = read_target(node, reading) else { continue };
         match vms.get(&target.group) {
             _ if target.application.is_some() => {
@@ -55,7 +56,7 @@ pub(crate) fn read_component(
         reading.absent(key.span, format!("`{}` runs nowhere: there are no VMs (`vms: {{ … }}`)", key.text));
     }
     let Some(type_node) = fields.get("type") else {
-        reading.wrong(key.span, format!("`{}` has no type (`type: …`)", key.text));
+        reading.missing(&fields, &["type"], key.span, format!("`{}` has no type (`type: …`)", key.text));
         return None;
     };
     let type_name = reading.text(type_node, "a type")?.to_owned();
@@ -74,6 +75,8 @@ pub(crate) fn read_component(
         }
         wiring.extend(import.cloned().zip(read_wiring(key, node, reading)));
     }
+    let on = Some(on).filter(|it| it.len() == places.len())?;
+    let count = count.filter(|_| !fields.may_have(&["count", "on"]))?;
     Some(ComponentGroup { type_name, count, as_needed, on, load, parameters, secrets, wiring, span: key.span })
 }
 
@@ -83,7 +86,7 @@ fn read_load(node: &Node, reading: &mut Reading) -> Option<Load> {
         Content::Map { .. } => {
             let fields = reading.fields(node, "a load", LOAD_FIELDS);
             let Some(each) = fields.get("each") else {
-                reading.wrong(node.span, "a load says what `each` can take");
+                reading.missing(&fields, &["each"], node.span, "a load says what `each` can take");
                 return None;
             };
             (each.clone(), fields.get("factor").cloned())
@@ -103,14 +106,19 @@ fn read_parameters(
     key: &Key,
     node: Option<&Node>,
     component_type: &ComponentType,
-    known: &BTreeMap<String, Secret>,
+    known: &BTreeMap<String, Option<Secret>>,
     reading: &mut Reading,
 ) -> (BTreeMap<String, Value>, BTreeMap<String, Secret>) {
     let (mut parameters, mut secrets) = (BTreeMap::new(), BTreeMap::new());
+    let names = || component_type.parameters.keys().map(String::as_str);
+    // What is told to be misspelt is not told to be missing, too.
+    let is_map = node.is_none_or(|it| matches!(it.content, Content::Map { .. }) || it.is_nothing());
+    let mut meant: Vec<&str> = if is_map { Vec::new() } else { names().collect() };
     for (key, node) in component_type::entries(reading, node, "`parameters`") {
         let Some(parameter) = component_type.parameters.get(&key.text) else {
             if component_type.sound {
-                let right = hint(&key.text, component_type.parameters.keys().map(String::as_str));
+                let right = hint(&key.text, names());
+                meant.extend(nearest(&key.text, names()));
                 reading.wrong(key.span, format!("there is no parameter `{}`{right}", key.text.escape_debug()));
             }
             continue;
@@ -118,7 +126,7 @@ fn read_parameters(
         if parameter.sort == Sort::Secret {
             match node.get("secret").map(|it| &it.content) {
                 Some(Content::Scalar { text, .. }) if node.entries().len() == 1 => match known.get(text) {
-                    Some(secret) => drop(secrets.insert(key.text.clone(), secret.clone())),
+                    Some(secret) => secrets.extend(secret.clone().map(|it| (key.text.clone(), it))),
                     None => {
                         let right = hint(text, known.keys().map(String::as_str));
                         reading.absent(node.span, format!("there is no secret `{}`{right}", text.escape_debug()));
@@ -133,7 +141,13 @@ fn read_parameters(
         }
         let value = Reading::value(node);
         if !parameter.sort.fits(&value) {
-            reading.not_of_sort(&key.text, parameter.sort, node);
+            match node.get("secret") {
+                Some(_) => {
+                    let says = format!("`{}` takes no secret (in the type, give it `type: secret`)", key.text);
+                    reading.wrong(node.span, says);
+                }
+                None => reading.not_of_sort(&key.text, parameter.sort, node),
+            }
         }
         parameters.insert(key.text.clone(), Reading::value_of(parameter.sort, node));
     }
@@ -144,6 +158,7 @@ fn read_parameters(
         }
         match &parameter.default {
             Some(default) => drop(parameters.insert(name.clone(), default.clone())),
+            None if meant.contains(&name.as_str()) => {}
             None => reading
                 .wrong(key.span, format!("`{}` does not say its parameter `{name}`, which has no default", key.text)),
         }

@@ -127,7 +127,7 @@ pub(crate) fn read_all(
 fn extended(section: &[(Key, Node)], key: &Key, node: &Node, reading: &mut Reading) -> Node {
     let mut layers = vec![node];
     let mut names = vec![key.text.as_str()];
-    while let Some(over) = layers.last().and_then(|it| it.get("extends")) {
+    while let Some(over) = layers.last().and_then(|it| it.get("extends")).filter(|it| !it.is_nothing()) {
         let Content::Scalar { text, .. } = &over.content else { break };
         let Some((_, under)) = section.iter().find(|(it, _)| it.text == *text) else {
             let right = hint(text, section.iter().map(|(it, _)| it.text.as_str()));
@@ -237,6 +237,9 @@ fn parameter(name: &str, node: &Node, reading: &mut Reading) -> Option<Parameter
         None => Sort::Text,
     };
     let default = fields.get("default");
+    if default.is_none() && fields.may_have(&["default"]) {
+        return None;
+    }
     if let Some(node) = default.filter(|node| !sort.fits(&Reading::value(node))) {
         match sort {
             Sort::Secret => {
@@ -259,7 +262,8 @@ fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
     }
     let fields = reading.fields(node, "an import", IMPORT_FIELDS);
     let Some(export) = fields.get("export") else {
-        reading.wrong(key.span, format!("import `{}` does not say which export it takes (`export: …`)", key.text));
+        let says = format!("import `{}` does not say which export it takes (`export: …`)", key.text);
+        reading.missing(&fields, &["export"], key.span, says);
         return None;
     };
     let export = reading.named(export, "the export that is imported");
@@ -338,7 +342,7 @@ fn operation(key: &Key, reading: &mut Reading) -> Option<Operation> {
 fn patience_of(node: &Node, reading: &mut Reading) -> Option<Patience> {
     let fields = reading.fields(node, "a patience", PATIENCE_FIELDS);
     let Some(retries) = fields.get("retries") else {
-        reading.wrong(fields.span, "a patience says how many `retries` there are");
+        reading.missing(&fields, &["retries"], fields.span, "a patience says how many `retries` there are");
         return None;
     };
     let retries = reading.count(retries, "the number of retries");

@@ -81,11 +81,13 @@ impl Document {
                 String::new()
             });
             let file = sources.add(&name, &text);
-            let Some(root) = yaml::parse(file, &text, &mut reading.findings).0 else {
-                // What is wrong with it was told; only of an empty file nothing is.
-                reading.is_incomplete |= reading.findings.count() > before;
+            let root = yaml::parse(file, &text, &mut reading.findings).0;
+            if root.is_none() && reading.findings.count() > before {
+                reading.is_incomplete = true;
                 continue;
-            };
+            }
+            // In an empty file there is nothing, and of that nothing is told yet.
+            let root = root.unwrap_or(Node::nothing(Span::beginning(file)));
             let included = document.take(&root, asked.is_none(), reading);
             let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
             waiting.extend(included.into_iter().map(|(name, span)| (beside(folder, &name), Some(span))));
@@ -114,26 +116,33 @@ impl Document {
                 }
             },
             None if is_main => {
-                reading.wrong(
-                    Span::beginning(fields.span.file),
-                    format!("a file begins with the version of its language: `holdfast: {VERSION}`"),
-                );
+                let says = format!("a file begins with the version of its language: `holdfast: {VERSION}`");
+                reading.missing(&fields, &["holdfast"], Span::beginning(fields.span.file), says);
             }
             None => {}
         }
         if is_main {
             self.application = fields.get("application").cloned();
+            if self.application.is_none() {
+                let says = "the application has no name (`application: …`)";
+                reading.missing(&fields, &["application"], Span::beginning(fields.span.file), says);
+            }
         }
+        // What a section that cannot be read may have is missing everywhere else.
+        let is_lost = |section: &str| fields.get(section).is_some_and(|it| !matches!(it.content, Content::Map { .. }));
+        reading.is_incomplete |= fields.may_have(&SECTIONS) || SECTIONS.into_iter().any(is_lost);
         for section in SECTIONS {
             let Some(node) = fields.get(section) else { continue };
+            let known = self.sections.entry(section).or_default();
+            let first: BTreeMap<String, Span> = known.iter().map(|(key, _)| (key.text.clone(), key.span)).collect();
             for (key, node) in reading.entries(node, &format!("`{section}`")) {
-                let known = self.sections.entry(section).or_default();
-                if known.iter().any(|(it, _)| it.text == key.text) {
-                    let says =
-                        format!("`{}` is described in another file already (change it under `override`)", key.text);
-                    reading.wrong(key.span, says);
-                } else {
-                    known.push((key.clone(), node.clone()));
+                match first.get(&key.text) {
+                    Some(first) => {
+                        let says =
+                            format!("`{}` is described twice, and can only be changed under `override`", key.text);
+                        reading.findings.add_again(key.span, says, *first);
+                    }
+                    None => known.push((key.clone(), node.clone())),
                 }
             }
         }
@@ -195,7 +204,11 @@ impl Document {
             };
             for (key, node) in reading.entries(&root, "a values file") {
                 self.expect_variable(&key.text, key.span, reading);
-                given.insert(key.text.clone(), node.clone());
+                // Nothing takes away what an earlier file gave.
+                match node.is_nothing() {
+                    true => given.remove(&key.text),
+                    false => given.insert(key.text.clone(), node.clone()),
+                };
             }
         }
         for (name, text) in &inputs.values {
@@ -203,15 +216,18 @@ impl Document {
             let end = name.len();
             self.expect_variable(name, Span { file, start: 0, end }, reading);
             let span = Span { file, start: end + 1, end: end + 1 + text.len() };
-            let content = Content::Scalar { text: text.clone(), style: Style::Plain };
-            given.insert(name.clone(), Node { span, content });
+            // On a command line nobody can write quotes around an empty text.
+            let style = if text.is_empty() { Style::Quoted } else { Style::Plain };
+            given.insert(name.clone(), Node { span, content: Content::Scalar { text: text.clone(), style } });
         }
         let mut values = BTreeMap::new();
         for (key, node) in self.section("variables") {
             reading.name(&key.text, key.span);
             let described = matches!(node.content, Content::Map { .. });
+            let mut is_misspelt = false;
             let (sort, default) = if described {
                 let fields = reading.fields(node, "a variable", VARIABLE_FIELDS);
+                is_misspelt = fields.may_have(&["default"]);
                 let sort = fields.get("type").and_then(|node| {
                     if matches!(&node.content, Content::Scalar { text, .. } if text == "secret") {
                         let says = "a variable is no secret: everybody sees it (name it under `secrets` instead)";
@@ -224,15 +240,25 @@ impl Document {
             } else {
                 (None, Some(node.clone()).filter(|it| !it.is_nothing()))
             };
-            let value = given.remove(&key.text).or(default);
-            if let (Some(sort), Some(value)) = (sort, &value)
-                && !sort.fits(&Reading::value(value))
+            let mut value = given.remove(&key.text).or(default);
+            if let (Some(sort), Some(wrong)) = (sort, &value)
+                && !sort.fits(&Reading::value(wrong))
             {
-                reading.not_of_sort(&key.text, sort, value);
-            }
-            if value.is_none() {
+                reading.not_of_sort(&key.text, sort, wrong);
+                value = None;
+            } else if value.is_none() && !is_misspelt {
                 let says = format!("`{0}` has no value (give it a default, or say --set {0}=…)", key.text);
                 reading.absent(key.span, says);
+            }
+            if let Some(Node { span, content: Content::Scalar { text, .. } }) = &value {
+                let other = |it: &&(Key, Node)| text.contains(&format!("${{{}}}", it.0.text));
+                if let Some((other, _)) = self.section("variables").iter().find(other) {
+                    let says = format!(
+                        "`${{{}}}` is not filled in here: variables are not made of each other (put them together where they are used)",
+                        other.text
+                    );
+                    reading.wrong(*span, says);
+                }
             }
             values.insert(key.text.clone(), value);
         }
@@ -271,6 +297,7 @@ fn fill(node: &mut Node, values: &BTreeMap<String, Option<Node>>, reading: &mut 
 fn filled(text: &str, span: Span, values: &BTreeMap<String, Option<Node>>, reading: &mut Reading) -> String {
     let mut done = String::new();
     let mut rest = text;
+    let mut is_known = true;
     while let Some(at) = rest.find("${") {
         let (before, after) = (&rest[..at], &rest[at + 2..]);
         if let Some(before) = before.strip_suffix('$') {
@@ -288,13 +315,18 @@ fn filled(text: &str, span: Span, values: &BTreeMap<String, Option<Node>>, readi
             Some(Some(Node { content: Content::Scalar { text, .. }, .. })) => done += text,
             Some(Some(_)) => reading.wrong(span, format!("`{name}` is a list or map, and cannot be part of a text")),
             // It was told already that it has no value.
-            Some(None) => {}
+            Some(None) => is_known = false,
             None => {
                 let right = hint(name, values.keys().map(String::as_str));
                 reading.absent(span, format!("there is no variable `{}`{right}", name.escape_debug()));
+                is_known = false;
             }
         }
         rest = after;
+    }
+    // Only now, since several may be missing from one text.
+    if !is_known {
+        reading.unfilled.insert(span);
     }
     done + rest
 }

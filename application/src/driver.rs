@@ -41,7 +41,7 @@ impl Driver {
 /// Reads `start`. `stop` is what the file says of it; `environment` the names of variables.
 pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environment: &[String]) -> Option<Driver> {
     let fields = builder.reading.fields(node, "`start`", START_FIELDS);
-    let limit = fields.get("time-limit").and_then(|node| builder.reading.duration_ms(node, "`time-limit`"));
+    let limit = builder.time(&fields, "time-limit", 0).filter(|it| *it > 0);
     let sorts = ["process", "script", "systemd", "container"];
     let driver = match sorts.map(|name| fields.get(name)) {
         [Some(process), None, None, None] => {
@@ -53,7 +53,7 @@ pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environm
             Some(Driver::plain(Start::Script(Command { run, time_limit_ms: limit.unwrap_or(TIME_LIMIT_MS) })))
         }
         [None, None, Some(unit), None] => {
-            let unit = builder.template(unit, "a unit", Stage::Run)?;
+            let unit = builder.naming(unit, "a unit", Stage::Run)?;
             Some(systemd(&unit, limit.unwrap_or(TIME_LIMIT_MS)))
         }
         [None, None, None, Some(node)] => container(builder, node, limit, stop, environment),
@@ -100,11 +100,16 @@ fn container(
         Content::Map { .. } => Some(builder.reading.fields(node, "a container", CONTAINER_FIELDS)),
         _ => None,
     };
-    let Some(image) = fields.as_ref().map_or(Some(node), |fields| fields.get("image")) else {
-        builder.reading.wrong(node.span, "a container has an `image`");
-        return None;
+    let image = match &fields {
+        Some(fields) => {
+            if fields.get("image").is_none() {
+                builder.reading.missing(fields, &["image"], node.span, "a container has an `image`");
+            }
+            fields.get("image")?
+        }
+        None => node,
     };
-    let image = builder.template(image, "an image", Stage::Run);
+    let image = builder.naming(image, "an image", Stage::Run);
     let get = |name: &str| fields.as_ref().and_then(|fields| fields.get(name));
     let mut words = |name: &str| -> Option<Vec<String>> {
         let Some(node) = get(name) else { return Some(Vec::new()) };
@@ -116,7 +121,7 @@ fn container(
     let truths = [("true", true), ("false", false)];
     let job = get("job").map_or(Some(false), |node| builder.reading.one_of(node, "`job`", &truths));
     let engine = match get("engine") {
-        Some(node) => builder.template(node, "an engine", Stage::Run),
+        Some(node) => builder.naming(node, "an engine", Stage::Run),
         None => Some("docker".into()),
     };
     let (image, volumes, options, command, job, engine) = (image?, volumes?, options?, command?, job?, engine?);

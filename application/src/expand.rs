@@ -45,15 +45,21 @@ impl Application {
             let places = placement::place(self, surroundings.before, &mut findings);
             return self.expand_at(places, surroundings, findings);
         }
-        // What could not be read would be missed by the planner.
-        let chosen = match findings.count() {
-            0 => optimum::choose(self, surroundings, go_on, &mut findings),
-            _ => None,
+        // What is wrong wherever components are is told as that, and not as a placement that cannot be found.
+        let nowhere = self.expand_at(BTreeMap::new(), surroundings, findings.clone());
+        let chosen = match nowhere {
+            Ok(_) => optimum::choose(self, surroundings, go_on, &mut findings),
+            // What could not be read may be missed by what the planner is told in words.
+            Err(_) if self.is_incomplete || !self.unread.is_empty() => None,
+            Err(_) => {
+                optimum::look_at_texts(self, &mut findings);
+                None
+            }
         };
         let Some(chosen) = chosen else { return self.expand_at(BTreeMap::new(), surroundings, findings) };
         let mut counted = self.clone();
         for (name, count) in chosen.counts {
-            counted.components.entry(name).and_modify(|it| it.count = count);
+            counted.components.entry(name).and_modify(|it| (it.count, it.as_needed) = (count, false));
         }
         let hinted = chosen.bound.map(|bound| bound.over(surroundings.before, &self.name));
         let surroundings = Surroundings { before: hinted.as_ref().or(surroundings.before), ..*surroundings };
@@ -104,9 +110,12 @@ impl Application {
         &self.types.get(&group.type_name).expect("a group is kept only if its type is known").1
     }
 
-    /// Whether a component may be what could not be read.
+    /// Whether a component may be what could not be read, or offer it, or is not counted yet.
     pub(crate) fn is_doubtful(&self, component: &Name) -> bool {
-        self.is_incomplete || self.unread.contains(component)
+        match self.components.get(component) {
+            Some(group) => group.as_needed || !self.type_of(group).knows_exports,
+            None => self.is_incomplete || self.unread.contains(component),
+        }
     }
 
     /// Whether somebody may offer an export who could not be read.

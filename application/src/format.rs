@@ -148,7 +148,8 @@ impl Writer<'_> {
         let short = self.inline(node).filter(|it| indent + head.chars().count() + 1 + it.chars().count() <= WIDTH_MAX);
         let scalar = matches!(node.content, Content::Scalar { .. });
         match short.or_else(|| self.inline(node).filter(|_| scalar)) {
-            Some(short) if is_flow && !remarks => {
+            // A remark between a name and its text goes behind the text.
+            Some(short) if is_flow && (!remarks || scalar) => {
                 self.line(indent, &format!("{head} {short}"));
                 self.at = self.at.max(node.span.end);
             }
@@ -201,7 +202,10 @@ impl Writer<'_> {
     fn block(&mut self, head: &str, node: &Node, indent: usize) {
         let (mark, mark_end) = self.mark(node).unwrap_or((node.span.start, node.span.start));
         let words = self.text[mark..mark_end].split('#').next().unwrap_or_default().trim();
-        let mut line = format!("{head} {words}");
+        // A text that begins with spaces says how far it is indented, which is always the same here.
+        let says_indent = words.contains(|it: char| it.is_ascii_digit());
+        let mark: String = words.chars().map(|it| if it.is_ascii_digit() { '2' } else { it }).collect();
+        let mut line = format!("{head} {mark}");
         // A remark beside the mark, or before it, has no other place.
         if let Some((comment, rest)) = self.comments.split_first().filter(|(it, _)| it.span.start < mark_end) {
             line += &format!("  {}", self.text[comment.span.start..comment.span.end].trim_end());
@@ -215,6 +219,13 @@ impl Writer<'_> {
         let lines: Vec<&str> = whole.lines().skip(1).collect();
         let depth = |line: &&str| line.len() - line.trim_start_matches(' ').len();
         let least = lines.iter().filter(|it| !it.trim().is_empty()).map(depth).min().unwrap_or(0);
+        let own = match &node.content {
+            Content::Scalar { text, .. } if says_indent => {
+                text.lines().filter(|it| !it.trim().is_empty()).map(|it| depth(&it)).min().unwrap_or(0)
+            }
+            _ => 0,
+        };
+        let least = least.saturating_sub(own);
         for line in &lines {
             let inside = line.get(least..).unwrap_or_default();
             let margin = if inside.is_empty() { 0 } else { indent + 2 };
@@ -294,6 +305,13 @@ mod tests {
             "files:\n    a: |+\n        x\n\n\n    b: |+\n        y\nvms: {}\n",
             "files:\n  a: |+\n    x\n\n\n  b: |+\n    y\nvms: {}\n",
         );
+    }
+
+    #[test]
+    fn a_text_may_begin_with_spaces_and_a_remark_may_stand_before_it() {
+        check("a:\n    e: |4-\n          two\n        one\n    f: 1\n", "a:\n  e: |2-\n      two\n    one\n  f: 1\n");
+        check("a:\n    e: |1\n          two\n", "a:\n  e: |2\n         two\n");
+        check("a: # x\n  \"b\"\nc:\n  # y\n  d\n", "a: \"b\"  # x\nc: d  # y\n");
     }
 
     #[test]

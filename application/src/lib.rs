@@ -71,6 +71,7 @@ pub use problem::{Problem, Problems};
 pub use rolling::{OutAlready, rolling};
 pub use same::says_the_same;
 pub use schema::schema;
+pub use yaml::FILE_BYTES_MAX;
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -56,6 +56,11 @@ pub(crate) fn in_words(text: &str) -> String {
 }
 
 impl Node {
+    /// Nothing, at a place.
+    pub(crate) fn nothing(span: Span) -> Self {
+        Self { span, content: Content::Scalar { text: String::new(), style: Style::Plain } }
+    }
+
     /// The entry of a map.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         self.entries().iter().find(|(key, _)| key.text == name).map(|(_, node)| node)

@@ -94,9 +94,9 @@ pub(crate) fn read(
         recipe.files.extend(builder.file(key, node, open));
     }
     paths::check(fields.get("files").map(Node::entries).unwrap_or_default(), builder.reading);
-    let operations =
+    let operations_read =
         fields.get("operations").map(|node| builder.reading.fields(node, "`operations`", OPERATION_FIELDS));
-    if let Some(fields) = &operations {
+    if let Some(fields) = &operations_read {
         builder.operations(fields, &mut recipe);
     }
     // The address of a component is known wherever it runs.
@@ -108,7 +108,15 @@ pub(crate) fn read(
     let writes = operations.install.is_some()
         || operations.announce.is_some()
         || matches!(operations.start, Some(Start::Script(_)));
-    for (value, (_, span)) in exported.iter().filter(|(value, _)| !writes && !recipe.values.contains_key(*value)) {
+    // It may be what could not be read.
+    let is_lost = |value: &Name| {
+        let is_there = fields.get("values").is_some_and(|it| it.get(value.as_str()).is_some());
+        is_there
+            || fields.may_have(&["values", "operations"])
+            || operations_read.as_ref().is_some_and(|it| it.may_have(&["install", "announce", "start"]))
+    };
+    let nowhere = |value: &Name| !writes && !recipe.values.contains_key(value) && !is_lost(value);
+    for (value, (_, span)) in exported.iter().filter(|(value, _)| nowhere(value)) {
         let right = match nearest(value.as_str(), recipe.values.keys().map(Name::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "add it to `values`, or write it to $HOLDFAST_VALUES in `announce`".into(),
@@ -148,7 +156,7 @@ impl Builder<'_> {
         })?;
         let stage = if at == At::Prepare { Stage::EarlyValue } else { Stage::LateValue };
         let Some(template) = fields.get("template") else {
-            self.reading.wrong(node.span, "a value has a `template`");
+            self.reading.missing(&fields, &["template"], node.span, "a value has a `template`");
             return None;
         };
         Some(HandedOut { template: self.template(template, "a template", stage)?, at })
@@ -183,7 +191,8 @@ impl Builder<'_> {
                 }
             }
             _ => {
-                self.reading.wrong(node.span, "a file has either a `template` or a file that it comes `from`");
+                let says = "a file has either a `template` or a file that it comes `from`";
+                self.reading.not_one_of(&fields, &["template", "from"], says);
                 None
             }
         };
@@ -243,7 +252,7 @@ impl Builder<'_> {
         let fields = self.reading.fields(node, "a command", COMMAND_FIELDS);
         let limit = self.time(&fields, "time-limit", TIME_LIMIT_MS);
         let Some(run) = fields.get("run") else {
-            self.reading.wrong(node.span, "a command says what to `run`");
+            self.reading.missing(&fields, &["run"], node.span, "a command says what to `run`");
             return None;
         };
         let run = self.line(run, stage);
@@ -263,12 +272,31 @@ impl Builder<'_> {
         let Content::List { items, .. } = &node.content else {
             return Some(CommandLine::Shell(self.template(node, "a command", stage)?));
         };
-        let words: Vec<_> = items.iter().map(|node| self.template(node, "a word of a command", stage)).collect();
+        let words = items.iter().enumerate().map(|(place, node)| match place {
+            0 => self.naming(node, "a program", stage),
+            _ => self.template(node, "a word of a command", stage),
+        });
+        let words: Vec<_> = words.collect();
         Some(CommandLine::Program(words.into_iter().collect::<Option<_>>()?))
     }
 
+    /// A time within which something is to happen: in no time nothing does.
     pub(crate) fn time(&mut self, fields: &Fields<'_>, name: &str, usual: u64) -> Option<u64> {
-        fields.get(name).map_or(Some(usual), |node| self.reading.duration_ms(node, &format!("`{name}`")))
+        let Some(node) = fields.get(name) else { return Some(usual) };
+        let time = self.reading.duration_ms(node, &format!("`{name}`"))?;
+        if time == 0 {
+            self.reading.wrong(node.span, format!("`{name}` is longer than nothing"));
+        }
+        Some(time)
+    }
+
+    /// A template that names something, and so is not empty.
+    pub(crate) fn naming(&mut self, node: &Node, what: &str, stage: Stage) -> Option<String> {
+        let text = self.template(node, what, stage)?;
+        if text.trim().is_empty() || node.is_nothing() {
+            self.reading.wrong(node.span, format!("{what} is a text, not {}", node.in_words()));
+        }
+        Some(text)
     }
 
     fn rebind(&mut self, node: &Node) -> Option<Rebind> {
@@ -307,10 +335,11 @@ impl Builder<'_> {
             self.without_command(&fields);
         }
         let signal = fields.get("signal").and_then(|node| self.reading.one_of(node, "a signal", &SIGNALS));
+        let grace = fields.get("grace").and_then(|node| self.reading.duration_ms(node, "`grace`"));
         Stop {
             command: command.map(|run| Command { run, time_limit_ms: limit }),
             signal: signal.unwrap_or_default(),
-            grace_ms: self.time(&fields, "grace", usual.grace_ms).unwrap_or(usual.grace_ms),
+            grace_ms: grace.unwrap_or(usual.grace_ms),
         }
     }
 }

@@ -74,7 +74,12 @@ pub(crate) fn place(
             order.insert(rank(&site, own + 1, &vm));
             placed.insert(key, vm);
         }
-        if let Some(first) = homeless.first() {
+        let is_sound = |vms: &Name| application.vms.get(vms).is_some_and(|it| it.sound);
+        // In a group that could not be read there may be room; that there is none at all was told.
+        let sound = !application.is_incomplete
+            && !application.vms.is_empty()
+            && application.allowed(group).iter().all(|it| is_sound(&it.group));
+        if let Some(first) = homeless.first().filter(|_| sound) {
             let none = if application.drained.is_empty() { "there is no VM" } else { "each of its VMs is drained" };
             let why = allowed.iter().find_map(|vm| site.lacks((name, group), vm)).unwrap_or_else(|| none.into());
             let places = application.allowed(group);

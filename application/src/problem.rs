@@ -21,6 +21,9 @@ pub struct Problem {
     pub width: usize,
 }
 
+/// Letters of a line that are shown.
+const LINE_LETTERS_MAX: usize = 150;
+
 /// Everything that is wrong, in the order of the files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Problems(pub Vec<Problem>);
@@ -34,9 +37,29 @@ impl fmt::Display for Problem {
         }
         let number = line.to_string();
         let margin = " ".repeat(number.len());
+        // Of a long line, what is around the place is shown.
+        let (skipped, left) = match text.chars().count() {
+            ..=LINE_LETTERS_MAX => (0, 0),
+            all => {
+                let skipped = (column - 1).saturating_sub(LINE_LETTERS_MAX / 3);
+                (skipped, all.saturating_sub(skipped + LINE_LETTERS_MAX))
+            }
+        };
+        let shown: String = text.chars().skip(skipped).take(LINE_LETTERS_MAX).collect();
+        let [cut, end] = [skipped, left].map(|it| if it > 0 { "… " } else { "" });
+        let width = (*width).min(shown.chars().count().saturating_sub(column - 1 - skipped)).max(1);
         // Tabs stay, so that the caret stands under its letter whatever a tab is worth.
-        let before: String = text.chars().take(column - 1).map(|it| if it == '\t' { '\t' } else { ' ' }).collect();
-        write!(formatter, "\n{margin} |\n{number} | {text}\n{margin} | {before}{}", "^".repeat(*width))
+        let before: String = cut
+            .chars()
+            .chain(shown.chars().take(column - 1 - skipped))
+            .map(|it| if it == '\t' { '\t' } else { ' ' })
+            .collect();
+        write!(
+            formatter,
+            "\n{margin} |\n{number} | {cut}{shown}{}\n{margin} | {before}{}",
+            end.trim_end(),
+            "^".repeat(width)
+        )
     }
 }
 
@@ -52,24 +75,44 @@ impl fmt::Display for Problems {
 
 /// What was found wrong so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Findings(Vec<(Span, String)>);
+pub(crate) struct Findings {
+    told: Vec<(Span, String, Option<Span>)>,
+    /// What follows from something that is told.
+    silent: usize,
+}
 
 impl Findings {
     pub(crate) fn add(&mut self, span: Span, says: impl Into<String>) {
-        self.0.push((span, says.into()));
+        self.told.push((span, says.into(), None));
+    }
+
+    /// Something that is there a second time; where it is first is told with it.
+    pub(crate) fn add_again(&mut self, span: Span, says: impl Into<String>, first: Span) {
+        self.told.push((span, says.into(), Some(first)));
+    }
+
+    /// Something that is wrong only because of what is told already: it counts, and nobody hears of it.
+    pub(crate) fn add_silently(&mut self) {
+        self.silent += 1;
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.0.len()
+        self.told.len() + self.silent
     }
 
     /// Nothing, or everything that was found, as people see it.
     pub(crate) fn conclude(self, sources: &Sources) -> Result<(), Problems> {
-        let mut found = self.0;
+        let mut found = self.told;
         found.sort();
         found.dedup();
-        let problem = |(span, says): (Span, String)| {
+        let problem = |(span, mut says, first): (Span, String, Option<Span>)| {
             let place = sources.place(span);
+            if let Some(first) = first.map(|it| sources.place(it)) {
+                says += &match first.file == place.file {
+                    true => format!(" (first in line {})", first.line),
+                    false => format!(" (first in {}:{})", first.file, first.line),
+                };
+            }
             let (file, text) = (place.file.into(), place.text.into());
             Problem { file, line: place.line, column: place.column, says, text, width: place.width }
         };
@@ -92,5 +135,21 @@ mod tests {
         let expected =
             "shop.yaml:3:5: unknown field `import` (did you mean `imports`?)\n  |\n3 |     import: {}\n  |     ^^^^^^";
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn of_a_long_line_what_is_around_the_place_is_shown() {
+        let line = format!("{}{}", "a".repeat(1000), "b".repeat(1000));
+        let shown = |column: usize, width: usize| {
+            let (file, says, text) = ("a".into(), "no".into(), line.clone());
+            Problem { file, line: 1, column, says, text, width }.to_string()
+        };
+        let lines = |letters: &str, caret: usize, width: usize| {
+            format!("a:1:COLUMN: no\n  |\n1 | {letters}\n  | {}{}", " ".repeat(caret), "^".repeat(width))
+        };
+        let (a, b) = ("a".repeat(50), "b".repeat(100));
+        assert_eq!(shown(1001, 2), lines(&format!("… {a}{b}…"), 52, 2).replace("COLUMN", "1001"));
+        assert_eq!(shown(1, 900), lines(&format!("{}…", "a".repeat(150)), 0, 150).replace("COLUMN", "1"));
+        assert_eq!(shown(2001, 1), lines(&format!("… {}", "b".repeat(50)), 52, 1).replace("COLUMN", "2001"));
     }
 }

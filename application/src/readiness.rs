@@ -52,9 +52,9 @@ impl Builder<'_> {
         }
         match ways.map(|name| fields.get(name)) {
             [Some(node), None, None] => {
-                let host = fields.get("host").map(|node| self.template(node, "`host`", Stage::Run));
+                let host = fields.get("host").map(|node| self.naming(node, "`host`", Stage::Run));
                 let port = self.template(node, "`tcp`", Stage::Run)?;
-                if !port.contains('{') && Sort::Port.read(port.trim()).is_none() {
+                if !port.contains("{{") && !port.contains("{%") && Sort::Port.read(port.trim()).is_none() {
                     let right = if port.contains(':') { " (the address is `host`)" } else { "" };
                     let says = format!("`tcp` is {}, not {}{right}", Sort::Port.wanted(), node.in_words());
                     self.reading.wrong(node.span, says);
@@ -89,7 +89,9 @@ fn not_http(url: &str) -> Option<String> {
         let right = if is_encrypted { " (nothing is encrypted here; a `command` can do it)" } else { "" };
         return Some(format!("not {shown}{right}"));
     };
-    let port = authority(rest)?.1;
+    let Some((_, port)) = authority(rest).filter(|(address, _)| !address.is_empty()) else {
+        return Some(format!("not {shown}"));
+    };
     let is_port = port.is_empty() || port.contains('{') || Sort::Port.read(port).is_some();
     (!is_port).then(|| format!("and {} is no port", crate::node::in_words(port)))
 }

@@ -8,6 +8,7 @@ use crate::{
 };
 use protocol::Name;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use vm_agent::sort::Sort;
 
 /// Bytes of the name of an application, so that VMs of all applications have names that fit into certificates.
@@ -21,6 +22,8 @@ pub(crate) struct Reading {
     pub(crate) findings: Findings,
     /// Whether a file is missing or no YAML: whatever seems to be nowhere may be in it.
     pub(crate) is_incomplete: bool,
+    /// Texts with a variable that has no value, which was told: what they are in the end is not known.
+    pub(crate) unfilled: BTreeSet<Span>,
 }
 
 /// The fields of a map, all of them known.
@@ -28,9 +31,18 @@ pub(crate) struct Fields<'a> {
     pub(crate) span: Span,
     /// In the order in which they are written; what was laid over the map comes last.
     entries: Vec<(&'a Key, &'a Node)>,
+    /// The fields that were probably meant by those that nobody knows.
+    meant: Vec<String>,
+    /// Whether it is no map at all, which was told.
+    is_other: bool,
 }
 
 impl<'a> Fields<'a> {
+    /// Whether one of a few fields may be what was told to be wrong already: then nobody is told that it is missing.
+    pub(crate) fn may_have(&self, names: &[&str]) -> bool {
+        self.is_other || self.meant.iter().any(|it| names.contains(&it.as_str()))
+    }
+
     /// A field, if something stands there.
     pub(crate) fn get(&self, name: &str) -> Option<&'a Node> {
         self.entry(name).map(|(_, node)| node)
@@ -50,12 +62,22 @@ impl<'a> Fields<'a> {
 
 impl Reading {
     pub(crate) fn wrong(&mut self, span: Span, says: impl Into<String>) {
-        self.findings.add(span, says);
+        match self.unfilled.contains(&span) {
+            true => self.findings.add_silently(),
+            false => self.findings.add(span, says),
+        }
     }
 
     /// That something is nowhere; unless it may be in a file that could not be read.
     pub(crate) fn absent(&mut self, span: Span, says: impl Into<String>) {
         if !self.is_incomplete {
+            self.wrong(span, says);
+        }
+    }
+
+    /// That none of a few fields is there.
+    pub(crate) fn missing(&mut self, fields: &Fields<'_>, names: &[&str], span: Span, says: impl Into<String>) {
+        if !fields.may_have(names) {
             self.wrong(span, says);
         }
     }
@@ -70,24 +92,26 @@ impl Reading {
                 self.wrong(over.span, format!("{says} (take away what this is laid over: `{under}: ~`)"));
             }
             [_, .., (second, _)] => self.wrong(second.span, says),
-            _ => self.wrong(fields.span, says),
+            _ => self.missing(fields, names, fields.span, says),
         }
     }
 
     /// The fields of a map; those that nobody knows are told.
     pub(crate) fn fields<'a>(&mut self, node: &'a Node, what: &str, known: &[&str]) -> Fields<'a> {
-        let mut entries = Vec::new();
+        let (mut entries, mut meant) = (Vec::new(), Vec::new());
+        let is_other = !matches!(node.content, Content::Map { .. }) && !node.is_nothing();
         for (key, node) in self.entries(node, what) {
             if known.contains(&key.text.as_str()) {
                 entries.push((key, node));
             } else {
                 let near = crate::nearest::nearest(&key.text, known.iter().copied());
+                meant.extend(near.map(str::to_owned));
                 let right = near.map_or_else(|| listed(known), |near| format!("did you mean `{near}`?"));
                 let right = if near.is_some() { right } else { format!("{what} has {right}") };
                 self.wrong(key.span, format!("unknown field `{}` ({right})", key.text.escape_debug()));
             }
         }
-        Fields { span: node.span, entries }
+        Fields { span: node.span, entries, meant, is_other }
     }
 
     /// The entries of a map; nothing is an empty one.

@@ -24,26 +24,39 @@ impl Application {
     }
 }
 
-/// Reads where secrets come from.
-pub(crate) fn read(section: &[(Key, Node)], sources: &Sources, reading: &mut Reading) -> BTreeMap<String, Secret> {
+/// Reads where secrets come from; nothing for one that is wrong, which others may still speak of.
+pub(crate) fn read(
+    section: &[(Key, Node)],
+    sources: &Sources,
+    reading: &mut Reading,
+) -> BTreeMap<String, Option<Secret>> {
     let mut secrets = BTreeMap::new();
     for (key, node) in section {
         reading.name(&key.text, key.span);
         let fields = reading.fields(node, "a secret", SECRET_FIELDS);
         let version = fields.get("version").map_or(Some(1), |node| reading.count(node, "the version of a secret"));
-        let given = ["environment", "file", "command"].map(|name| fields.entry(name));
+        let sorts = ["environment", "file", "command"];
+        let given = sorts.map(|name| fields.entry(name));
         let mut given = given.into_iter().flatten();
         let (Some((from, node)), None) = (given.next(), given.next()) else {
-            reading.wrong(key.span, "a secret comes from the `environment`, a `file` or a `command`: one of them");
+            reading.not_one_of(
+                &fields,
+                &sorts,
+                "a secret comes from the `environment`, a `file` or a `command`: one of them",
+            );
+            secrets.insert(key.text.clone(), None);
             continue;
         };
-        let Some(text) = reading.text(node, &format!("`{}`", from.text)) else { continue };
-        let place = match from.text.as_str() {
+        let text = reading.text(node, &format!("`{}`", from.text));
+        if text.is_some_and(|text| text.trim().is_empty()) {
+            reading.wrong(node.span, format!("`{}` says where the secret is, and this is empty", from.text));
+        }
+        let place = text.map(|text| match from.text.as_str() {
             "file" => from_main(sources, node.span, text),
             _ => text.to_owned(),
-        };
-        let secret = Secret { name: key.text.clone(), from: from.text.clone(), place, version: version.unwrap_or(1) };
-        secrets.insert(key.text.clone(), secret);
+        });
+        let (name, from, version) = (key.text.clone(), from.text.clone(), version.unwrap_or(1));
+        secrets.insert(key.text.clone(), place.map(|place| Secret { name, from, place, version }));
     }
     secrets
 }

@@ -1,11 +1,20 @@
 //! Files as they were read, and places in them.
 
+use crate::document::beside;
 use std::ops::Range;
 
 /// The texts that an application was read from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sources {
-    files: Vec<(String, String)>,
+    files: Vec<File>,
+}
+
+#[derive(Clone, Debug)]
+struct File {
+    name: String,
+    text: String,
+    /// Where each line begins; so a file with many mistakes is not counted through for each of them.
+    lines: Vec<usize>,
 }
 
 /// A piece of one file, in bytes.
@@ -29,22 +38,23 @@ pub(crate) struct Place<'a> {
 impl Sources {
     /// Takes in a file and says its number.
     pub(crate) fn add(&mut self, name: &str, text: &str) -> usize {
-        self.files.push((name.into(), text.into()));
+        let lines = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        self.files.push(File { name: name.into(), text: text.into(), lines });
         self.files.len() - 1
     }
 
-    /// Whether a file of this name was read already.
+    /// Whether a file of this name was read already, however it was called then.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.files.iter().any(|(it, _)| it == name)
+        self.files.iter().any(|it| it.name == name || beside("", &it.name) == name)
     }
 
     pub(crate) fn name(&self, file: usize) -> &str {
-        self.files.get(file).map_or("", |(name, _)| name)
+        self.files.get(file).map_or("", |it| &it.name)
     }
 
     /// The text of a piece; nothing if there is no such piece.
     pub(crate) fn slice(&self, span: Span) -> &str {
-        self.files.get(span.file).and_then(|(_, text)| text.get(span.start..span.end)).unwrap_or_default()
+        self.files.get(span.file).and_then(|it| it.text.get(span.start..span.end)).unwrap_or_default()
     }
 
     /// Where a piece of a text stands that was read from here; nothing where it is written in another way, with escapes or
@@ -65,15 +75,18 @@ impl Sources {
 
     /// Where a piece begins, for people.
     pub(crate) fn place(&self, span: Span) -> Place<'_> {
-        let (file, text) = self.files.get(span.file).map_or(("", ""), |(name, text)| (name, text));
+        let Some(File { name, text, lines }) = self.files.get(span.file) else {
+            return Place { file: "", line: 1, column: 1, text: "", width: 1 };
+        };
         let start = floor_boundary(text, span.start);
-        let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
-        let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let number = lines.partition_point(|it| *it <= start);
+        let line_start = lines[number - 1];
+        let line_end = lines.get(number).map_or(text.len(), |next| next - 1);
         let line = text[line_start..line_end].trim_end_matches('\r');
         let end = floor_boundary(text, span.end).clamp(start, line_start + line.len().max(start - line_start));
         Place {
-            file,
-            line: text[..start].matches('\n').count() + 1,
+            file: name,
+            line: number,
             column: text[line_start..start].chars().count() + 1,
             text: line,
             width: text[start..end].chars().count().max(1),

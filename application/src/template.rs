@@ -70,6 +70,9 @@ pub(crate) fn exported_values(types: &BTreeMap<String, (Span, ComponentType)>) -
             }
         }
     }
+    // What could not be read may be one of the values.
+    let unknown = types.values().filter(|(_, it)| !it.knows_exports).flat_map(|(_, it)| it.exports.keys());
+    unknown.for_each(|name| drop(values.remove(name)));
     values
 }
 

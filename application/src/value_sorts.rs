@@ -150,7 +150,7 @@ impl Application {
         others: &'a [Expansion],
     ) -> Vec<Provider<'a>> {
         let own = |name: &Name| {
-            let component_type = self.type_of(self.components.get(name)?);
+            let component_type = Some(self.type_of(self.components.get(name)?)).filter(|it| it.knows_exports)?;
             Some((name.to_string(), component_type.exports.get(export)?, &component_type.recipe))
         };
         let named = group.wiring.get(import).map(|it| it.to.as_slice()).unwrap_or_default();

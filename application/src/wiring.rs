@@ -169,14 +169,19 @@ fn demand<'a>(
             let named = wiring.to.len() > 1 || wiring.to.iter().any(|it| it.index.is_some());
             let way = wiring.way.unwrap_or(if named { Way::All } else { own_way });
             let mut candidates = Vec::new();
+            let mut known = true;
             for target in &wiring.to {
+                known &= target.application.is_some() || !application.is_doubtful(&target.group);
                 match providers(application, surroundings, target, import, market) {
                     Ok(found) => candidates.extend(found),
                     Err(says) => {
                         findings.add(target.span, says);
-                        return None;
+                        known = false;
                     }
                 }
+            }
+            if !known {
+                return None;
             }
             (way, candidates)
         }
@@ -195,6 +200,9 @@ fn demand<'a>(
                 findings.add(span, says);
                 return None;
             }
+            if groups.first().is_some_and(|it| application.is_doubtful(it)) {
+                return None;
+            }
             let candidates =
                 groups.first().map(|it| (0..application.components[*it].count).map(|index| Key::new(it, index)));
             let places = candidates
@@ -211,7 +219,7 @@ fn demand<'a>(
         if named.is_empty() && !application.lacks_exports() {
             findings.add(span, nobody(application, (name, group), (import_name, import)));
         }
-        if !named.is_empty() && !named.iter().any(|target| application.is_doubtful(&target.group)) {
+        if !named.is_empty() {
             let named: Vec<String> = named.iter().map(ToString::to_string).collect();
             let says = format!(
                 "import `{import_name}` of `{name}` is bound to `{}`, of which there are none (`count`)",
@@ -237,6 +245,10 @@ fn nobody(
             "{needs}, which only `{name}` itself has (say so: `bind: {{ {import_name}: {{ from: {name} }} }}`)"
         );
     }
+    let offers = |it: &(&Name, &ComponentGroup)| application.type_of(it.1).exports.contains_key(export);
+    if let Some((other, _)) = application.components.iter().find(offers) {
+        return format!("{needs}, which `{other}` has, of which there are none (`count`)");
+    }
     let known = application.components.values().flat_map(|it| application.type_of(it).exports.keys());
     let known: BTreeSet<&str> = known.map(Name::as_str).collect();
     format!("{needs}, and no component has it{}", hint(export.as_str(), known))
@@ -254,10 +266,10 @@ fn providers(
     let home = target.application.as_ref().filter(|it| **it != application.name);
     let (count, exports): (u32, Vec<&str>) = match home {
         None => {
+            if application.is_doubtful(group) {
+                return Ok(Vec::new());
+            }
             let Some(found) = application.components.get(group) else {
-                if application.is_doubtful(group) {
-                    return Ok(Vec::new());
-                }
                 return Err(format!(
                     "there is no component `{group}`{}",
                     hint(group.as_str(), application.components.keys().map(Name::as_str))

@@ -12,8 +12,8 @@ use crate::{
 use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, StructureStyle};
 use std::collections::BTreeMap;
 
-/// Bytes of one file.
-pub(crate) const FILE_BYTES_MAX: usize = 4 << 20;
+/// Bytes of one file that an application, or anything else that a person writes, is read from.
+pub const FILE_BYTES_MAX: usize = 4 << 20;
 
 /// Parts that the aliases of a file may copy, all together.
 const COPIES_MAX: usize = 100_000;
@@ -63,7 +63,12 @@ enum Open {
         start: usize,
         flow: bool,
         entries: Vec<(Key, Node)>,
-        key: Option<Key>,
+        /// Where each entry is said.
+        said: BTreeMap<String, Span>,
+        /// The name of the next entry, where it is said; nothing inside of it where that is no text.
+        key: Option<Option<Key>>,
+        /// Whether an entry has a name that is no text.
+        unnamed: bool,
     },
     /// A key that is no text, with all that is inside of it.
     Ignored,
@@ -130,7 +135,10 @@ impl Builder<'_> {
             Event::MappingStart(style, ..) => {
                 self.anchors.iter_mut().for_each(|it| it.open.push(anchor));
                 let (start, flow) = (span.start, style == StructureStyle::Flow);
-                self.begin(Open::Map { start, flow, entries: Vec::new(), key: None }, span);
+                self.begin(
+                    Open::Map { start, flow, entries: Vec::new(), said: BTreeMap::new(), key: None, unnamed: false },
+                    span,
+                );
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(span.end),
             Event::Alias(anchor) if self.anchors.is_some() => self.copy(anchor, span),
@@ -149,7 +157,7 @@ impl Builder<'_> {
 
     fn scalar(&mut self, text: String, style: Style, span: Span) {
         if let Some(Open::Map { key: key @ None, .. }) = self.open.last_mut() {
-            *key = Some(Key { text, span, style });
+            *key = Some(Some(Key { text, span, style }));
             return;
         }
         self.put(Node { span, content: Content::Scalar { text, style } });
@@ -178,20 +186,23 @@ impl Builder<'_> {
                 self.remember(&node);
                 self.put(node);
             }
-            Some(Open::Map { start, flow, entries, .. }) => {
-                let node = Node { span: span(start), content: Content::Map { entries, flow } };
+            Some(Open::Map { start, flow, entries, unnamed, .. }) => {
+                let span = span(start);
+                let written = self.text.get(span.start..span.end).unwrap_or_default();
+                let content = match unnamed && entries.is_empty() && written.starts_with("{{") {
+                    // A template without quotes; what it would be with them is plain.
+                    true => Content::Scalar { text: written.into(), style: Style::Quoted },
+                    false => Content::Map { entries, flow },
+                };
+                let node = Node { span, content };
                 self.remember(&node);
                 self.put(node);
             }
             Some(Open::Ignored) if !matches!(self.open.last(), Some(Open::Ignored)) => {
                 self.anchors.iter_mut().for_each(Anchors::close);
                 // It takes the place of a key; its value follows.
-                if let Some(Open::Map { key, .. }) = self.open.last_mut() {
-                    *key = Some(Key {
-                        text: String::new(),
-                        span: Span { file: self.file, start: end, end },
-                        style: Style::Plain,
-                    });
+                if let Some(Open::Map { key, unnamed, .. }) = self.open.last_mut() {
+                    (*key, *unnamed) = (Some(None), true);
                 }
             }
             Some(Open::Ignored) | None => self.anchors.iter_mut().for_each(Anchors::close),
@@ -210,7 +221,7 @@ impl Builder<'_> {
     /// Puts a copy of what an anchor names where its alias stands.
     fn copy(&mut self, anchor: usize, span: Span) {
         let Some(anchors) = &mut self.anchors else { return };
-        let nothing = Node { span, content: Content::Scalar { text: String::new(), style: Style::Plain } };
+        let nothing = Node::nothing(span);
         let (node, size, depth) = match anchors.named.get(&anchor) {
             Some((node, size, depth)) => (node, *size, *depth),
             None => {
@@ -237,12 +248,17 @@ impl Builder<'_> {
     fn put(&mut self, node: Node) {
         match self.open.last_mut() {
             Some(Open::List { items, .. }) => items.push(node),
-            Some(Open::Map { entries, key, .. }) => {
-                let Some(key) = key.take() else { return };
-                if entries.iter().any(|(known, _)| known.text == key.text) {
-                    self.findings.add(key.span, format!("`{}` is said twice", key.text.escape_debug()));
-                } else {
-                    entries.push((key, node));
+            Some(Open::Map { entries, said, key, .. }) => {
+                let Some(key) = key.take().flatten() else { return };
+                match said.get(&key.text) {
+                    Some(first) => {
+                        let says = format!("`{}` is said twice", key.text.escape_debug());
+                        self.findings.add_again(key.span, says, *first);
+                    }
+                    None => {
+                        said.insert(key.text.clone(), key.span);
+                        entries.push((key, node));
+                    }
                 }
             }
             Some(Open::Ignored) => {}
@@ -295,11 +311,15 @@ mod tests {
 
     #[test]
     fn what_is_no_part_of_the_language_is_told() {
-        assert_eq!(problems("a: 1\na: 2\n"), ["2:1 `a` is said twice"]);
+        assert_eq!(problems("a: 1\na: 2\n"), ["2:1 `a` is said twice (first in line 1)"]);
         assert!(problems("a: &x 1\nb: *x\n").len() == 2);
         assert!(problems("a: !x 1\n")[0].contains("a tag"));
         assert!(problems("a: 1\n---\nb: 2\n")[0].contains("second document"));
-        assert!(problems("a: {{ b }}\n")[0].contains("put templates into quotes"));
+        let quotes = "a name is a text, not a list or map (put templates into quotes: \"{{ … }}\")";
+        assert_eq!(
+            problems("a: {{ b }}\nc: { {x: 1}: 1, y: {{ z }} }\n"),
+            ["1:5", "2:6", "2:21"].map(|at| format!("{at} {quotes}"))
+        );
         assert!(problems("a: [1\n")[0].contains("no YAML"));
         assert_eq!(problems(""), [""; 0]);
     }

@@ -188,6 +188,79 @@ fn nothing_is_left_out_in_silence() {
 }
 
 #[test]
+fn passwords_in_plain_sight_are_told_and_not_repeated() {
+    let (remarks, _) = told(concat!(
+        "services:\n",
+        "  a:\n",
+        "    image: x\n",
+        "    environment:\n",
+        "      DATABASE_URL: postgres://shop:hunter2@db.example/shop\n",
+        "      BROKER: amqp://shop:${RABBIT:-hunter2}@mq.example\n",
+        "      CACHE: redis://:${GIVEN}@cache.example\n",
+        "      RABBITMQ_DEFAULT_PASS: hunter2\n",
+        "      GUEST: ftp://guest@files.example/a:b@c\n",
+        "      HIDDEN: postgres://shop:${DB_PASSWORD}@db.example\n",
+        "      DEMANDED: postgres://shop:${DB_WORD:?}@db.example\n",
+        "    command: [serve, --db, \"mysql://u:hunter2@db.example\", --password=hunter2, --token-file, /x]\n",
+        "  b:\n",
+        "    image: redis\n",
+        "    command: redis-server --requirepass hunter2 --no-password --verbose\n",
+        "    healthcheck: { test: \"curl -f 'http://u:hunter2@localhost/'\" }\n",
+    ));
+    let password = "is there for everybody to read: make it a parameter of type secret";
+    let expected = [
+        (5, "the password in an address"),
+        (6, "the password in an address"),
+        (8, "`RABBITMQ_DEFAULT_PASS`"),
+        (12, "the password in an address"),
+        (12, "`--password`"),
+        (15, "`--requirepass`"),
+        (16, "the password in an address"),
+    ];
+    assert_eq!(remarks, expected.map(|(line, what)| format!("{line}: {what} {password}")));
+}
+
+#[test]
+fn every_field_of_a_service_is_known() {
+    // Those of the specification that are texts, or may be.
+    let fields = "annotations attach blkio_config cgroup cgroup_parent container_name cpu_count cpu_percent cpu_period cpu_quota cpu_rt_period cpu_rt_runtime cpu_shares cpus cpuset credential_spec device_cgroup_rules devices dns dns_opt dns_search domainname external_links extra_hosts gpus group_add hostname init ipc isolation label_file labels logging mac_address mem_limit mem_reservation mem_swappiness memswap_limit models network_mode networks oom_kill_disable oom_score_adj pid pids_limit platform post_start pre_stop privileged provider pull_policy pull_refresh_after read_only runtime security_opt shm_size stdin_open storage_opt sysctls tmpfs tty ulimits use_api_socket user userns_mode uts volumes_from working_dir";
+    for field in fields.split(' ') {
+        let (_, text) = told(&format!("services:\n  a:\n    image: x\n    {field}: \"true\"\n"));
+        expanded(&text, &[]).unwrap_or_else(|problems| panic!("{field}: {problems}"));
+    }
+}
+
+#[test]
+fn what_a_service_lacks_is_told_only_where_it_is_known() {
+    let told = |text: &str| {
+        let problems = from(text, With::Docker).err().map(|it| it.0).unwrap_or_default();
+        problems.iter().map(|it| it.says.clone()).collect::<Vec<_>>()
+    };
+    let lacks = "`a` has neither an `image` nor a `build` nor a `command`";
+    assert_eq!(told("services: { a: { image: \"\" } }"), [lacks]);
+    assert_eq!(told("services: { a: { image: [x] } }"), ["an image is a text, not a list"]);
+    assert_eq!(
+        told("services: { a: { extends: { file: gone.yml, service: b } } }"),
+        ["gone.yml cannot be read: there is none"]
+    );
+    for volume in [":/x", "5", "a:b"] {
+        assert!(
+            told(&format!("services: {{ a: {{ image: x, volumes: [\"{volume}\"] }} }}"))[0]
+                .contains("a volume is written")
+        );
+    }
+}
+
+#[test]
+fn a_port_for_this_machine_alone_is_one_for_everybody_now() {
+    let ports = "[\"127.0.0.1:80:80\", \"[::1]:81:81\", { target: 82, published: 82, host_ip: 10.0.0.1 }, \"0.0.0.0:83:83\", \"84:84\"]";
+    let (remarks, _) = told(&format!("services:\n  a:\n    image: x\n    ports: {ports}\n"));
+    let everybody =
+        |port: u16, address: &str| format!("4: port {port} is at every address of its VM, not only at {address}");
+    assert_eq!(remarks, [everybody(80, "127.0.0.1"), everybody(81, "[::1]"), everybody(82, "10.0.0.1")]);
+}
+
+#[test]
 fn a_circle_is_drawn() {
     let text = "services:\n  a: { image: x, depends_on: [b] }\n  b: { image: x, depends_on: [c] }\n  c: { image: x, depends_on: { b: {} } }\n";
     let told = from(text, With::Docker).unwrap_err().to_string();

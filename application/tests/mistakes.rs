@@ -51,7 +51,7 @@ fn values_of_the_wrong_sort_are_told() {
     check("weak: 0", "weak: 0, strong: 1", "one of strong, weak and value");
     check("{ export: sql }", "{ export: sql, strong: 0 }", "is weak (`weak: 0`)");
     check("rebind: { signal: HUP }", "rebind: { signal: HPU }", "a signal cannot be `HPU` (did you mean `HUP`?)");
-    check("rebind: { signal: HUP }", "start: { process: x }", "`start` is said twice");
+    check("rebind: { signal: HUP }", "start: { process: x }", "`start` is said twice (first in line 26)");
     check("check: { tcp: \"{{ port }}\" }", "check: { tcp: \"{{ port }}\", interval: 5 }", "a time such as 200ms");
     check(
         "start: { process: \"exec mydb --port {{ port }}\" }",
@@ -89,6 +89,12 @@ fn templates_read_only_what_is_there() {
     );
     check("mydb --port {{ port }}", "mydb --port {{ free_port() }}", "in `values` only");
     check("\"{{ directory }}/app.conf\"", "\"{{ directory\"", "no template");
+    // What is meant is plain.
+    check(
+        "port: \"{{ free_port() }}\" }",
+        "port: {{ free_port() }} }",
+        "7:22 a name is a text, not a list or map (put templates",
+    );
     check(
         "values: [host, port], capacity",
         "values: [host, port, key], capacity",
@@ -220,6 +226,17 @@ fn variables_come_from_the_file_a_values_file_or_the_command_line() {
     let told = read(&text, &wrong).unwrap().expand(&Surroundings::default()).unwrap_err().to_string();
     assert!(told.contains("--set:1:1: there is no variable `aps` (did you mean `apps`?)"), "{told}");
     assert!(told.contains("--set:1:6: `apps` is a whole number, not `many`"), "{told}");
+    // An empty text is one, and nothing is what the file says.
+    let values = BTreeMap::from([("zone".to_string(), String::new())]);
+    assert_eq!(count(&Inputs { values, ..Inputs::default() }).1, "zone-");
+    let alone = text.replace("\"zone-${zone}\"", "\"${zone}\"");
+    let values = BTreeMap::from([("zone".to_string(), String::new())]);
+    let read_alone = read(&alone, &Inputs { values, ..Inputs::default() }).unwrap().expand(&Surroundings::default());
+    assert_eq!(read_alone.unwrap().vms[&"web[0]".parse().unwrap()].labels["zone"], "");
+    let files = ["zone: b\n", "zone:\n"].map(|text| ("values.yaml".to_string(), text.to_string()));
+    assert_eq!(count(&Inputs { values_files: files.into(), ..Inputs::default() }).1, "zone-a");
+    let told = problems(&text.replace("zone: a\ntypes", "zone: \"${apps}\"\ntypes"));
+    assert!(told.len() == 1 && told[0].contains("variables are not made of each other"), "{told:#?}");
 }
 
 #[test]
@@ -242,9 +259,12 @@ fn files_are_put_together_and_overridden() {
     let told = expand(&main.replace("types.yaml", "tpyes.yaml")).unwrap_err().to_string();
     assert!(told.contains("shop.yaml:3:10: common/tpyes.yaml cannot be read: there is no such file"), "{told}");
     let told = expand(&main.replace("  Large: { extends: Cache", "  Cache: { extends: Large")).unwrap_err().to_string();
-    assert!(told.contains("is described in another file already"), "{told}");
+    let says = "`Cache` is described twice, and can only be changed under `override` (first in shop.yaml:8)";
+    assert!(told.contains(says), "{told}");
     let told = expand(&main.replace("extends: Cache", "extends: Large")).unwrap_err().to_string();
     assert!(told.contains("a type cannot extend itself: Large → Large"), "{told}");
+    let told = expand(&main.replace("extends: Cache", "extends: ~")).unwrap().definitions.len();
+    assert_eq!(told, 2, "nothing extends nothing");
 }
 
 #[test]
@@ -308,8 +328,27 @@ fn operations_that_cannot_work_are_told() {
         ("x", "`http` is an address such as http://host:port/path, not `x`"),
         ("\"https://{{ host }}/\"", "nothing is encrypted here"),
         ("\"http://{{ host }}:http/\"", "and `http` is no port"),
+        ("\"http:///health\"", "not `http:///health`"),
+        ("\"http://:80/\"", "not `http://:80/`"),
     ] {
         check(tcp, &format!("check: {{ http: {wrong} }}"), says);
+    }
+    for (text, says) in [
+        ("command: x, attempt: 0s", "`attempt` is longer than nothing"),
+        ("command: x, ready-within: 0ms", "`ready-within` is longer than nothing"),
+        ("tcp: 80, host: \"\"", "`host` is a text, not ``"),
+        ("command: [\"\", x]", "a program is a text, not ``"),
+    ] {
+        check(tcp, &format!("check: {{ {text} }}"), says);
+    }
+    let start = "start: { process: \"exec mydb --port {{ port }}\" }";
+    for (text, says) in [
+        ("container: \"\"", "an image is a text, not ``"),
+        ("container: { image: ~, command: x }", "a container has an `image`"),
+        ("systemd: \" \"", "a unit is a text, not ` `"),
+        ("systemd: x.service, time-limit: 0s", "`time-limit` is longer than nothing"),
+    ] {
+        check(start, &format!("start: {{ {text} }}"), says);
     }
     check(tcp, "check: { command: \"true\", host: x }", "`host` says where the port of `tcp` is, and there is none");
     check(tcp, "stop: { time-limit: 5s }", "`time-limit` is for a `command`, and there is none");
@@ -412,20 +451,40 @@ fn wiring_that_cannot_be_is_told_as_it_is() {
         "could be bound to",
     );
     let empty = SHOP.replace("type: Database, on: data, count: 2 }", "type: Database, on: data, count: 0 }");
+    let none = "import `db` of `app` needs export `sql`, which `database` has, of which there are none (`count`)";
+    assert_eq!(problems(&empty), [format!("34:52 {none}")]);
+    // Each of those that are named is looked at.
+    let told = problems(&SHOP.replace("bind: { db: one }", "bind: { db: [\"database[7]\", databse, cache] }"));
+    assert_eq!(told.len(), 3, "{told:#?}");
     let told = problems(&empty.replace("bind: { db: one }", "bind: { db: database }"));
     assert_eq!(told, ["34:52 import `db` of `app` is bound to `database`, of which there are none (`count`)"]);
 }
 
 #[test]
-fn one_file_is_read_once_however_it_is_named() {
-    let main = "holdfast: 1\napplication: shop\ninclude: [d1.yaml, ./d2.yaml]\nvms: { v: {} }\ncomponents: { t: { type: T } }\n";
+fn a_template_that_no_recipe_can_hold_is_told_where_it_is_named() {
+    let main = "holdfast: 1\napplication: shop\ntypes:\n  T: { files: { a: { from: large } } }\n  U: { extends: T }\nvms: { v: {} }\ncomponents: { t: { type: T } }\n";
     let mut open = |name: &str| match name {
-        "shop.yaml" => Ok(main.into()),
+        "large" => Ok("x".repeat(300_000)),
+        _ => Ok(main.into()),
+    };
+    let read = Application::read("shop.yaml", &Inputs::default(), &mut open);
+    let told = read.and_then(|it| it.expand(&Surroundings::default())).unwrap_err();
+    let says = "large cannot be read: it has 300000 bytes, and a recipe at most 262144 (put large files elsewhere)";
+    assert_eq!((told.0.len(), told.0[0].line, told.0[0].says.as_str()), (1, 4, says));
+}
+
+#[test]
+fn one_file_is_read_once_however_it_is_named() {
+    let main = "holdfast: 1\napplication: shop\ninclude: [d1.yaml, ./d2.yaml, shop.yaml]\nvms: { v: {} }\ncomponents: { t: { type: T } }\n";
+    let mut open = |name: &str| match name {
+        "shop.yaml" | "./shop.yaml" | "x/../shop.yaml" => Ok(main.into()),
         "d1.yaml" => Ok("include: sub/common.yaml\n".into()),
         "d2.yaml" => Ok("include: ./sub/../sub/common.yaml\n".into()),
         "sub/common.yaml" => Ok("types: { T: {} }\n".into()),
         other => Err(format!("there is no {other}")),
     };
-    let read = Application::read("shop.yaml", &Inputs::default(), &mut open);
-    read.and_then(|it| it.expand(&Surroundings::default())).unwrap_or_else(|problems| panic!("{problems}"));
+    for main in ["shop.yaml", "./shop.yaml", "x/../shop.yaml"] {
+        let read = Application::read(main, &Inputs::default(), &mut open);
+        read.and_then(|it| it.expand(&Surroundings::default())).unwrap_or_else(|problems| panic!("{problems}"));
+    }
 }

@@ -41,6 +41,48 @@ fn mistakes(text: &str) -> String {
 }
 
 #[test]
+fn what_the_planner_is_told_is_looked_at_in_any_case_and_nothing_is_counted_before_it_has_answered() {
+    let text = OPEN.replace("{ type: Database }", "{ type: Database, count: any }").replace(", how: all", ", how: one");
+    let text = format!("{text}constraints: [aprt web-server]\nprefer: [cst]\n");
+    let slips = ["12:15 there is no `aprt` (did you mean `apart`?)", "13:10 there is no `cst` (did you mean `cost`?)"];
+    assert_eq!(problems(&text), slips);
+    let told = problems(&text.replace("cost: 15", "csot: 15"));
+    assert_eq!(told[1..], slips);
+    // What nobody offers is offered nowhere, wherever anybody is.
+    let told =
+        problems(&OPEN.replace("db: sql", "db: sqll").replace(", bind: { db: { from: database, how: all } }", ""));
+    assert_eq!(
+        told,
+        ["11:3 import `db` of `web-server` needs export `sqll`, and no component has it (did you mean `sql`?)"]
+    );
+}
+
+#[test]
+fn room_that_is_not_counted_or_far_too_large_is_room_enough() {
+    let text = "holdfast: 1
+application: shop
+types:
+  Database: { exports: { sql: { capacity: 20 } }, resources: { cpu: 1 } }
+  App: { imports: { db: sql } }
+vms:
+  data: { resources: { cpu: 4 } }
+  web: { count: 2 }
+components:
+  database: { type: Database }
+  app: { type: App, on: web, count: 3 }
+";
+    for large in ["web: { count: 2", "web: { count: 2, resources: { cpu: 100000 }"] {
+        let text = text.replace("web: { count: 2", large);
+        assert!(expand(&text).choice.unwrap().proven);
+        // What is called proven is the best: no more databases than are needed.
+        let many =
+            text.replace("{ type: Database }", "{ type: Database, count: any }").replace("count: 3", "count: 300");
+        let expansion = expand(&many);
+        assert!(!expansion.choice.as_ref().unwrap().proven || expansion.components.len() == 315);
+    }
+}
+
+#[test]
 fn what_is_left_open_goes_where_it_costs_least_and_only_what_is_used_is_there() {
     let text = OPEN.replace("capacity: 2", "capacity: 9");
     let expansion = expand(&text);

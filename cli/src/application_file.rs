@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     env::VarError,
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -77,7 +76,7 @@ impl ValueOptions {
         let main = path.display().to_string();
         let mut draft = Draft { main, files: BTreeMap::new(), inputs };
         let mut open = |name: &str| {
-            let text = fs::read_to_string(name).map_err(|error| error.to_string())?;
+            let text = files::text(Path::new(name)).map_err(|error| error.to_string())?;
             draft.files.insert(name.into(), text.clone());
             Ok(text)
         };
@@ -158,7 +157,7 @@ impl Had for Secret {
             }
             "file" => {
                 let path = folder.join(place);
-                let text = fs::read_to_string(&path).map_err(|error| format!("cannot be read: {error}"));
+                let text = files::text(&path).map_err(|error| format!("cannot be read: {error}"));
                 (format!("the file {}", path.display()), text)
             }
             _ => (format!("the command `{place}`"), output(place, folder)),

@@ -3,7 +3,10 @@
 use crate::{Ending, failure::Failure, files, screen};
 use application::{ComposeOptions, Imported, With};
 use clap::{Args, Subcommand, ValueEnum};
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// Make an application file from a file of another tool
 #[derive(Args)]
@@ -63,7 +66,7 @@ fn compose(arguments: &ComposeArguments) -> Result<Ending, Failure> {
         WithOption::Docker => With::Docker,
         WithOption::Process => With::Process,
     };
-    let mut open = |name: &str| fs::read_to_string(name).map_err(|error| error.to_string());
+    let mut open = |name: &str| files::text(Path::new(name)).map_err(|error| error.to_string());
     let name = file.display().to_string();
     let imported = application::import_compose(&name, &ComposeOptions { with, folder }, &mut open);
     let imported = imported.map_err(Failure::Application)?;

@@ -30,8 +30,16 @@ pub(crate) struct SchemaArguments {}
 pub(crate) fn format(arguments: &FmtArguments) -> Result<Ending, Failure> {
     let mut ending = Ending::Done;
     for path in &arguments.files {
-        let text = files::read(path)?;
-        let written = application::format(&path.display().to_string(), &text).map_err(Failure::Application)?;
+        let usual = |text: &str| application::format(&path.display().to_string(), text).map_err(Failure::Application);
+        let (written, text) = match files::read(path).and_then(|text| Ok((usual(&text)?, text))) {
+            Ok(read) => read,
+            // The others are looked at all the same.
+            Err(failure) => {
+                failure.tell();
+                ending = Ending::Refuted;
+                continue;
+            }
+        };
         if written == text {
             continue;
         }

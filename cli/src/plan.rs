@@ -11,6 +11,7 @@ use crate::{
     operator::{Operator, OperatorOptions},
     placing::{self, PlacingOptions},
     screen::{self, bold, counted},
+    story,
     table::table,
     verdict::Verdict,
 };
@@ -26,7 +27,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     iter,
     num::NonZeroUsize,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 /// Lines of each sort.
@@ -156,7 +157,13 @@ fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
         (Some(path), _) => {
             let values = ValueOptions::default();
             let (_, before) = values.read(path)?;
-            (Some(arguments.placing.expand(&before, &Surroundings::default())?), Around::default())
+            let before = arguments.placing.expand(&before, &Surroundings::default())?;
+            story::one_and_the_same(
+                "--from",
+                (path, &before.application),
+                (Path::new(&draft.main), &application.name),
+            )?;
+            (Some(before), Around::default())
         }
         (None, true) => {
             let (before, around) = applied::one(&Operator::new(&arguments.operator)?, application.name.as_str())?;

@@ -74,16 +74,7 @@ impl StoryOptions {
             None => [Expansion::empty(first.application.clone()), first],
             Some(to) => {
                 let after = read(to, Some(&first))?;
-                if first.application != after.application {
-                    let says = format!(
-                        "{} is application {}, and {} is application {}: --to is about one and the same",
-                        self.file.display(),
-                        first.application,
-                        to.display(),
-                        after.application
-                    );
-                    return Err(Failure::Usage(says));
-                }
+                one_and_the_same("--to", (&self.file, &first.application), (to, &after.application))?;
                 [first, after]
             }
         })
@@ -107,6 +98,21 @@ impl StoryOptions {
     fn is_application(&self) -> bool {
         self.file.extension().is_some_and(|it| it == "yaml" || it == "yml")
     }
+}
+
+/// That two files are about one and the same application, as an option that names one of them supposes.
+pub(crate) fn one_and_the_same(
+    option: &str,
+    (one, its): (&Path, &Name),
+    (other, others): (&Path, &Name),
+) -> Result<(), Failure> {
+    if its == others {
+        return Ok(());
+    }
+    let (one, other) = (one.display(), other.display());
+    let says =
+        format!("{one} is application {its}, and {other} is application {others}: {option} is about one and the same");
+    Err(Failure::Usage(says))
 }
 
 /// A request as this application speaks of it: there is no other, so its name need not be repeated.

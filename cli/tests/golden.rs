@@ -37,6 +37,11 @@ fn plans_and_mistakes_of_application_files_are_as_written() {
     check("applications");
 }
 
+#[test]
+fn what_is_no_file_or_never_ends_is_not_waited_for() {
+    check("unreadable");
+}
+
 /// Runs each command of a session and compares all that it shows.
 fn check(name: &str) {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

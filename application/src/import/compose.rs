@@ -96,7 +96,14 @@ pub(super) fn read(
         return compose;
     };
     for (key, _) in desk.reading.entries(services, "`services`") {
+        let before = desk.reading.findings.count();
         let Some(node) = tree::extended(&root, key, desk, open) else { continue };
+        let is_whole = desk.reading.findings.count() == before;
+        let lacks = |name: &&str| node.get(name).is_none_or(|it| it.is_nothing() || it.in_words() == "``");
+        // What it extends may have it.
+        if is_whole && ["image", "build", "command", "entrypoint"].iter().all(lacks) {
+            desk.wrong(key.span, format!("`{}` has neither an `image` nor a `build` nor a `command`", key.text));
+        }
         let service = service::read(key, &node, with, desk, open);
         compose.services.push(service);
     }

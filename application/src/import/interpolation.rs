@@ -59,7 +59,7 @@ pub(super) type Variables = BTreeMap<String, Known>;
 /// Whether a name speaks of a secret.
 pub(super) fn speaks_of_secret(name: &str) -> bool {
     let upper = name.to_uppercase();
-    SECRET_WORDS.iter().any(|word| upper.contains(word))
+    upper.ends_with("PASS") || SECRET_WORDS.iter().any(|word| upper.contains(word))
 }
 
 /// The pieces of a text. What is wrong is told, and stands there as it is.

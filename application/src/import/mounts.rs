@@ -91,6 +91,13 @@ pub(super) fn volumes(service: &str, node: &Node, with: With, desk: &mut Desk) -
                 }
             }
         };
+        if source.as_deref() == Some("") || !target.starts_with(['/', '$']) {
+            desk.wrong(
+                item.span,
+                "a volume is written like ./data:/var/lib/data:ro, with a whole path in the container",
+            );
+            continue;
+        }
         if with == With::Process {
             let from = source.map_or_else(String::new, |it| format!("{it} at "));
             let says = format!(

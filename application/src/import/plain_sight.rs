@@ -3,11 +3,11 @@
 
 use super::{
     Desk, Phrase,
-    component::after_each_other,
+    component::{after_each_other, phrases},
     compose::Compose,
     health::Test,
     hosts,
-    interpolation::{Otherwise, Piece, speaks_of_secret},
+    interpolation::{Otherwise, Piece, Variable, speaks_of_secret},
 };
 use crate::source::Span;
 
@@ -15,9 +15,10 @@ use crate::source::Span;
 pub(super) fn tell(compose: &Compose, desk: &mut Desk) {
     let names: Vec<&str> = compose.services.iter().map(|it| it.name.as_str()).collect();
     for (own, service) in compose.services.iter().enumerate() {
-        for (name, phrase) in service.environment.iter().filter(|(name, _)| speaks_of_secret(name)) {
-            if is_in_sight(phrase) && !name.ends_with("_FILE") {
-                let says = format!("`{name}` is there for everybody to read: make it a parameter of type secret");
+        for (place, (before, phrase)) in phrases(compose, service).into_iter().enumerate() {
+            let is_variable = place < service.environment.len();
+            if let Some(what) = password(&before, is_variable, &in_sight(&phrase.pieces, desk)) {
+                let says = format!("{what} is there for everybody to read: make it a parameter of type secret");
                 desk.remark(phrase.span, Some(&service.name), says);
             }
         }
@@ -41,14 +42,44 @@ pub(super) fn tell(compose: &Compose, desk: &mut Desk) {
     }
 }
 
-/// Whether a value, or what stands for it where nobody gives one, can be read.
-fn is_in_sight(phrase: &Phrase) -> bool {
-    phrase.pieces.iter().any(|piece| match piece {
-        Piece::Literal(text) => !text.is_empty(),
-        Piece::Variable(variable) => {
-            matches!(&variable.otherwise, Otherwise::Default(inner) if inner.iter().any(|it| matches!(it, Piece::Literal(text) if !text.is_empty())))
+/// Stands for what nobody can read in the file.
+const HIDDEN: char = '\0';
+
+/// A text as whoever reads the application file sees it: variables with what stands for them where nobody gives a value.
+fn in_sight(pieces: &[Piece], desk: &Desk) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Literal(text) => text.clone(),
+        Piece::Variable(Variable { name, otherwise }) => {
+            let known = desk.variables.get(name).filter(|it| !it.secret);
+            let default = known.and_then(|it| it.default.clone()).filter(|it| !it.is_empty());
+            default.unwrap_or_else(|| match otherwise {
+                Otherwise::Default(inner) | Otherwise::Instead(inner) => in_sight(inner, desk),
+                Otherwise::Empty | Otherwise::Demanded(_) => HIDDEN.into(),
+            })
         }
-    })
+    };
+    pieces.iter().map(piece).collect()
+}
+
+/// The password that a text shows, as one would call it: the value of a variable or of an option whose name speaks of one,
+/// or a part of an address.
+fn password(before: &str, is_variable: bool, text: &str) -> Option<String> {
+    let (name, value) = match text.split_once('=') {
+        Some((option, value)) if option.starts_with('-') => (option, value),
+        _ => (before, text),
+    };
+    let is_shown = |text: &str| text.chars().any(|it| it != HIDDEN);
+    let is_name = is_variable || (name.starts_with('-') && !value.starts_with('-'));
+    if is_name && speaks_of_secret(name) && is_shown(value) && !name.to_uppercase().ends_with("FILE") {
+        return Some(format!("`{name}`"));
+    }
+    let in_address = |(at, _): (usize, &str)| {
+        let address = &text[at + 3..];
+        let end = address.find(|it: char| it.is_whitespace() || "/?#\"'`".contains(it)).unwrap_or(address.len());
+        let (user, _) = address[..end].rsplit_once('@')?;
+        user.split_once(':').filter(|(_, password)| is_shown(password))
+    };
+    text.match_indices("://").find_map(in_address).map(|_| "the password in an address".to_owned())
 }
 
 /// Services that a command names: in a text for the shell, or as a word before a port.

@@ -93,10 +93,6 @@ pub(super) fn read(
     for (key, node) in shown {
         reader.field(key, node);
     }
-    let Service { image, build, command, entrypoint, .. } = &service;
-    if image.is_none() && build.is_none() && command.is_none() && entrypoint.is_none() {
-        desk.wrong(key.span, format!("`{}` has neither an `image` nor a `build` nor a `command`", key.text));
-    }
     service
 }
 
@@ -275,24 +271,30 @@ impl Reader<'_> {
                 Content::Map { .. } => {
                     let target = item.get("target").and_then(|it| self.now(it, "`target`"));
                     let published = item.get("published").and_then(|it| self.now(it, "`published`"));
-                    target.map(|target| (target, published))
+                    let address = item.get("host_ip").and_then(|it| self.now(it, "`host_ip`"));
+                    target.map(|target| (target, published, address))
                 }
                 _ => self.now(&item, "a port").map(|text| {
                     let text = text.split('/').next().unwrap_or_default().to_owned();
                     match text.rsplit_once(':') {
                         Some((before, target)) => {
                             // An address of the machine may stand before the port, in brackets if it has colons itself.
-                            let published = before.rsplit(':').next().unwrap_or_default();
-                            (target.to_owned(), Some(published.to_owned()).filter(|it| !it.is_empty()))
+                            let (address, published) = before.rsplit_once(':').unwrap_or(("", before));
+                            let published = Some(published.to_owned()).filter(|it| !it.is_empty());
+                            (target.to_owned(), published, Some(address.to_owned()))
                         }
-                        None => (text, None),
+                        None => (text, None, None),
                     }
                 }),
             };
-            let Some((target, published)) = found else {
+            let Some((target, published, address)) = found else {
                 self.desk.wrong(item.span, "a port is written like 8080:80, or as a map with `target` and `published`");
                 continue;
             };
+            if let Some(address) = address.filter(|it| !["", "0.0.0.0", "::", "[::]"].contains(&it.as_str())) {
+                let says = format!("port {target} is at every address of its VM, not only at {address}");
+                self.remark(item.span, &says);
+            }
             let range = target.split_once('-');
             let numbers = range.map_or((target.parse(), target.parse()), |(first, last)| (first.parse(), last.parse()));
             let (Ok(first), Ok(last)) = numbers else {

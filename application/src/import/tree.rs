@@ -29,10 +29,7 @@ pub(super) fn read(
         if desk.reading.findings.count() == before {
             desk.wrong(Span::beginning(file), "the file is empty (a compose file has `services`)");
         }
-        return Ok(Node {
-            span: Span::beginning(file),
-            content: Content::Scalar { text: String::new(), style: Style::Plain },
-        });
+        return Ok(Node::nothing(Span::beginning(file)));
     };
     merge(&mut root, desk);
     Ok(root)

@@ -63,13 +63,26 @@ pub(crate) fn choose(
         posing.groups.iter().map(|(_, it)| (!it.as_needed).then_some(it.count)).collect();
     let mut problem = posing.problem(&counts, findings)?;
     let mut found = posing.solved(&problem, go_on, findings)?;
+    let mut proven = found.status == Status::Optimal;
     if counts.contains(&None) {
         // A group that shrinks loses the highest, so who can stay is known only when it is known how many there are.
         counts = (0..counts.len()).map(|kind| u32::try_from(placed(&found, kind).count()).ok()).collect();
         problem = posing.problem(&counts, findings)?;
         found = posing.solved(&problem, go_on, findings)?;
+        // How many there are was decided before, and is not asked again.
+        proven &= found.status == Status::Optimal;
     }
-    Some(posing.chosen(&problem, &found))
+    let mut chosen = posing.chosen(&problem, &found);
+    chosen.choice.proven = proven;
+    Some(chosen)
+}
+
+/// Tells of constraints and preferences that make no sense, where the planner is not asked.
+pub(crate) fn look_at_texts(application: &Application, findings: &mut Findings) {
+    let posing = Posing::new(application, None);
+    let types: Vec<_> = (0..posing.groups.len()).map(|kind| posing.component_type(kind)).collect();
+    let classes: Vec<_> = (0..posing.vms.len()).map(|class| posing.class(class)).collect();
+    posing.wish(&types, &classes, findings);
 }
 
 impl Application {

@@ -96,27 +96,9 @@ impl<'a> Posing<'a> {
             let demands = read.map(|it| it.demands).unwrap_or_default();
             wish.demands.extend(demands.into_iter().map(|it| planner::language::Demand { text: says.clone(), ..it }));
         }
-        for (text, span) in &self.application.constraints {
-            let translated = self.translated(text);
-            let written = WishText { constraints: vec![&translated], ..WishText::default() };
-            match Wish::read(&written, &types, &classes) {
-                Ok(read) => wish.demands.extend(read.demands),
-                Err(complaints) => self.complain(text, *span, &complaints, findings),
-            }
-        }
-        for (text, span) in &self.application.preferences {
-            let translated = self.translated(text);
-            let about_bindings = translated.trim() == "local" || translated.contains("bind(");
-            let written = match about_bindings {
-                true => WishText { binding_preferences: vec![&translated], ..WishText::default() },
-                false => WishText { preferences: vec![&translated], ..WishText::default() },
-            };
-            match Wish::read(&written, &types, &classes) {
-                Ok(read) if about_bindings => wish.binding_goals.extend(read.binding_goals),
-                Ok(read) => wish.goals.extend(read.goals),
-                Err(complaints) => self.complain(text, *span, &complaints, findings),
-            }
-        }
+        let said = self.wish(&types, &classes, findings);
+        wish.demands.extend(said.demands);
+        (wish.goals, wish.binding_goals) = (said.goals, said.binding_goals);
         if findings.count() > known {
             return None;
         }
@@ -143,6 +125,33 @@ impl<'a> Posing<'a> {
                 None
             }
         }
+    }
+
+    /// What the texts of the file demand and prefer; those that make no sense are told.
+    pub(super) fn wish(&self, types: &[ComponentType], classes: &[NodeClass], findings: &mut Findings) -> Wish {
+        let mut wish = Wish::default();
+        for (text, span) in &self.application.constraints {
+            let translated = self.translated(text);
+            let written = WishText { constraints: vec![&translated], ..WishText::default() };
+            match Wish::read(&written, types, classes) {
+                Ok(read) => wish.demands.extend(read.demands),
+                Err(complaints) => self.complain(text, *span, &complaints, findings),
+            }
+        }
+        for (text, span) in &self.application.preferences {
+            let translated = self.translated(text);
+            let about_bindings = translated.trim() == "local" || translated.contains("bind(");
+            let written = match about_bindings {
+                true => WishText { binding_preferences: vec![&translated], ..WishText::default() },
+                false => WishText { preferences: vec![&translated], ..WishText::default() },
+            };
+            match Wish::read(&written, types, classes) {
+                Ok(read) if about_bindings => wish.binding_goals.extend(read.binding_goals),
+                Ok(read) => wish.goals.extend(read.goals),
+                Err(complaints) => self.complain(text, *span, &complaints, findings),
+            }
+        }
+        wish
     }
 
     pub(super) fn component_type(&self, kind: usize) -> ComponentType {

@@ -4,15 +4,23 @@ use super::posing::Posing;
 use crate::{nearest::nearest, problem::Findings, source::Span};
 use planner::language::TextComplaint;
 
+/// Words that a constraint or a preference begins with.
+const FIRST_WORDS: [&str; 9] = ["apart", "together", "alone", "spread", "at", "cost", "stopped", "moved", "local"];
+
 impl Posing<'_> {
-    /// A misspelt name with `-` in it would be read as a subtraction: the names in a text that are none, but nearly.
+    /// Words in a text that are none, but nearly: the first, which says what sort of text it is, and names with `-`, which
+    /// would be read as a subtraction.
     pub(super) fn strangers(&self, text: &str) -> Vec<String> {
         let names =
             || self.groups.iter().map(|(name, _)| name.as_str()).chain(self.vms.iter().map(|(name, _)| name.as_str()));
         let belongs = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
         let dashed =
             text.split(|letter| !belongs(letter)).filter(|word| word.contains('-') && names().all(|it| it != *word));
-        let told = dashed.filter_map(|word| Some((word, nearest(word, names())?)));
+        let first = text.split_whitespace().next().filter(|it| it.chars().all(|it| it.is_ascii_alphabetic()));
+        let known = || FIRST_WORDS.into_iter().chain(names());
+        let misspelt = first.filter(|word| known().all(|it| it != *word));
+        let misspelt = misspelt.and_then(|word| Some((word, nearest(word, known())?)));
+        let told = misspelt.into_iter().chain(dashed.filter_map(|word| Some((word, nearest(word, names())?))));
         told.map(|(word, meant)| format!("there is no `{word}` (did you mean `{meant}`?)")).collect()
     }
 

@@ -6,7 +6,7 @@ use super::simplify::{About, about, children};
 use super::{Group, ModelError};
 use crate::configuration::Node;
 use crate::language::{Range, Spot, Term};
-use crate::problem::{NODES_MAX, Problem};
+use crate::problem::{AMOUNT_MAX, NODES_MAX, Problem};
 
 /// How many nodes can be told apart by a quantifier that compares them.
 pub(super) const SINGLES_MAX: usize = 2_000;
@@ -56,7 +56,7 @@ pub(super) fn groups(problem: &Problem, lifted: &BTreeSet<usize>, single: &BTree
     let resources: Vec<&str> = problem.resources().into_iter().collect();
     let contents = problem.today.contents(problem.types.len());
     let numbers = all_numbers(problem);
-    // A type that consumes nothing would fit without end.
+    // A type that consumes nothing, or nothing that is limited, would fit without end.
     let weightless = numbers.clamp(1, PER_NODE_MAX);
     let mut groups = Vec::new();
     for (position, class) in problem.classes.iter().enumerate() {
@@ -64,7 +64,8 @@ pub(super) fn groups(problem: &Problem, lifted: &BTreeSet<usize>, single: &BTree
         let most = problem.types.iter().map(|kind| {
             let fits = resources.iter().zip(&room).filter_map(|(name, available)| {
                 let size = kind.resources.get(*name).copied().unwrap_or(0);
-                (size > 0).then(|| available / size)
+                // As much as can be is no limit.
+                (size > 0 && *available < AMOUNT_MAX).then(|| available / size)
             });
             fits.min().unwrap_or(weightless).min(PER_NODE_MAX)
         });

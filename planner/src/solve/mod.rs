@@ -49,6 +49,7 @@ pub(crate) enum Answer {
 
 /// Solves the model, goal by goal.
 pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_>) -> Answer {
+    let model = &narrowed(model);
     let mut rows = model.rows.clone();
     let mut columns: Vec<Column> = Vec::new();
     let mut cuts = Vec::new();
@@ -109,6 +110,22 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
         Some(best) => Answer::Placed { uses: best.uses, values: best.values, goals: results },
         None => Answer::Unknown { bound: None },
     }
+}
+
+/// The model with no more of a type on one node than there can be of it in all: where there is far more room than anybody
+/// uses, there would be more columns than anybody can look through.
+fn narrowed(model: &Model) -> Model {
+    let mut narrowed = model.clone();
+    let mut bounds = model.bounds.clone();
+    if boxes::tighten(&mut bounds, &model.rows) {
+        for group in &mut narrowed.groups {
+            // The first variables are the numbers of each type.
+            for (most, (_, high)) in group.most.iter_mut().zip(&bounds) {
+                *most = (*most).min(*high).max(0);
+            }
+        }
+    }
+    narrowed
 }
 
 fn objective(model: &Model, goal: &Linear) -> Vec<i64> {
