@@ -69,7 +69,7 @@ impl ValueOptions {
             inputs.values.insert(name.into(), value.into());
         }
         for path in &self.values {
-            inputs.values_files.push((path.display().to_string(), files::read(path)?));
+            inputs.values_files.push((path.display().to_string(), files::read_given(path)?));
         }
         // The main file is told like every other file that cannot be read.
         files::read(path)?;

@@ -6,6 +6,7 @@ use model_check::{Scenario, trace::Trace};
 use std::{
     fs::{self, File},
     io::{self, Read},
+    os::unix::fs::FileTypeExt,
     path::Path,
 };
 
@@ -20,6 +21,16 @@ pub(crate) fn text(path: &Path) -> io::Result<String> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is a directory, a device or a pipe, and no file"));
     }
+    bounded(path)
+}
+
+/// Reads a text that a person names in a command, and that another program may write meanwhile.
+pub(crate) fn read_given(path: &Path) -> Result<String, Failure> {
+    let is_pipe = fs::metadata(path).is_ok_and(|it| it.file_type().is_fifo());
+    if is_pipe { bounded(path).map_err(|error| Failure::Read(path.into(), error)) } else { read(path) }
+}
+
+fn bounded(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > FILE_BYTES_MAX {
