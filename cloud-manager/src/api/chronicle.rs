@@ -5,10 +5,10 @@
 
 use crate::{
     desk::{Desk, Event, Halted},
-    document::{ChangeRecord, PhaseRecord, digest::digest},
+    document::{ChangeRecord, Deaths, PhaseRecord, digest::digest},
 };
 use protocol::{
-    ChangeId, ComponentId, ComponentState, Kind, Need,
+    ChangeId, ComponentId, ComponentState, Kind, Need, Operation,
     manager::{Book, ComponentEntry, News},
 };
 use std::{
@@ -60,6 +60,7 @@ struct Life {
     /// It has done nothing but prepare, if anything.
     fresh: bool,
     failure: Option<String>,
+    deaths: Option<Deaths>,
 }
 
 impl Chronicle {
@@ -151,6 +152,11 @@ impl Chronicle {
         self.components.get(&component).and_then(|life| life.failure.clone())
     }
 
+    /// How often a component ended by itself, if it ever did.
+    pub(super) fn deaths(&self, component: ComponentId) -> Option<Deaths> {
+        self.components.get(&component).and_then(|life| life.deaths)
+    }
+
     fn read(&mut self, event: &Event) {
         self.newest = event.number;
         match &event.news {
@@ -184,6 +190,14 @@ impl Chronicle {
                 let was = life.state.replace(condition.state);
                 let from = mem::replace(&mut life.since_ms, event.at_ms);
                 let took = event.at_ms.saturating_sub(from);
+                if is_death(was, condition.state) {
+                    let before = life.deaths;
+                    life.deaths = Some(Deaths {
+                        times: before.map_or(0, |it| it.times) + 1,
+                        first_at_ms: before.map_or(event.at_ms, |it| it.first_at_ms),
+                        last_at_ms: event.at_ms,
+                    });
+                }
                 let is_first = was.is_none() && condition.state == ComponentState::Stopped;
                 if mem::replace(&mut life.fresh, is_first) && condition.state == ComponentState::Starting {
                     self.beginnings.insert(*component, (from, from + took));
@@ -235,4 +249,10 @@ impl Chronicle {
             self.changes.remove(&oldest);
         }
     }
+}
+
+/// Whether a component has ended by itself: whoever is asked to stop is stopping first.
+fn is_death(was: Option<ComponentState>, is: ComponentState) -> bool {
+    let ended = matches!(is, ComponentState::Stopped | ComponentState::Failed(Operation::Run));
+    was == Some(ComponentState::Started) && ended
 }

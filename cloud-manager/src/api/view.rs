@@ -133,6 +133,7 @@ fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Comp
         definition,
         failed_operation,
         failure,
+        deaths: entry.id.and_then(|id| chronicle.deaths(id)),
         expected: entry.expected,
         leaving: entry.is_leaving(),
         waits_for: waits::of_component(book, entry),

@@ -26,4 +26,4 @@ pub use change::{
     ApplicationRecord, Deed, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm, WishDocument,
 };
 pub use event::{ChangeRecord, EventDocument, Gap, PhaseRecord};
-pub use state::{Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm};
+pub use state::{Binding, Component, ComponentDetail, Deaths, ImportState, RunningChange, Status, Summary, Vm};
