@@ -42,3 +42,85 @@ async fn who_died_is_seen_with_how_often_when_and_why() {
     site.audit(&[]);
     site.remove_everything().await;
 }
+
+/// A database that cannot start for as long as a file is there, an application that needs it, and a page that needs that.
+fn shop(site: &Site) -> String {
+    let bad = site.place.join("bad").display().to_string();
+    let text = format!(
+        "holdfast: 1
+application: shop
+types:
+  Database:
+    exports: {{ sql: {{ values: [host] }} }}
+    operations:
+      start: {{ process: \"test ! -e {bad} || {{ echo the disk is missing; exit 3; }}; touch ready; exec sleep 100000\" }}
+      check: {{ command: \"test -e ready\", interval: 20ms }}
+    patience: {{ start: {{ retries: 0 }} }}
+  App:
+    imports: {{ db: {{ export: sql }} }}
+    exports: {{ http: {{ values: [host] }} }}
+    operations: {{ start: {{ process: exec sleep 100000 }} }}
+  Page:
+    imports: {{ app: {{ export: http }} }}
+    operations: {{ start: {{ process: exec sleep 100000 }} }}
+vms: {{ data: {{ cloud: local }}, web: {{ cloud: local, count: 2 }} }}
+components:
+  database: {{ type: Database, on: data }}
+  app: {{ type: App, on: web, count: 2, bind: {{ db: one }} }}
+  page: {{ type: Page, on: data, bind: {{ app: 'app[1]' }} }}
+"
+    );
+    std::fs::write(site.place.join("shop.yaml"), text).unwrap();
+    "shop.yaml".into()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn why_follows_the_reasons_across_machines_to_what_a_person_can_do() {
+    let site = Site::open("why");
+    std::fs::write(site.place.join("bad"), "").unwrap();
+    site.refused(&["apply", &shop(&site), "--yes"]);
+    let shown = site.done(&["why", "shop/page[0]"]);
+    let lines: Vec<&str> = shown.lines().map(|line| line.split(" (since 2").next().unwrap()).collect();
+    assert_eq!(
+        lines,
+        [
+            "✗ shop/page[0] on vm shop/data[0] is stopped: its import app needs 1 and holds 0",
+            "  → shop/app[1] on vm shop/web[1] is stopped: its import db needs 1 and holds 0",
+            "    → shop/database[0] on vm shop/data[0]: start failed, and a person is needed",
+            "        start: ended before it was ready: exit code 3",
+            "        the disk is missing",
+            "What you can do:",
+            "  holdfast component logs 'shop/database[0]' shows all that it wrote",
+            "  holdfast component retry 'shop/database[0]' tries it again, once what failed is mended",
+            "  holdfast component skip 'shop/database[0]' lets it count as done",
+            "  holdfast apply FILE with a corrected file goes on from there",
+        ]
+    );
+    let why = &json_of(&site, &["why", "shop/web[1]"])[0];
+    assert_eq!((&why["what"], &why["well"]), (&json!("vm"), &json!(false)), "{why:#}");
+    std::fs::remove_file(site.place.join("bad")).unwrap();
+    let seen = site.status().await.newest_event;
+    site.done(&["component", "retry", "shop/database[0]"]);
+    site.events_until(seen, |event| event.text == "shop/page[0] is started").await;
+    let shown = site.done(&["why", "shop/page[0]"]);
+    assert!(shown.starts_with("✓ shop/page[0]") && shown.ends_with("nothing is wrong\n"), "{shown}");
+
+    // An agent that does not answer: its components may run on, and whoever is to be removed waits for it.
+    let away = site.kill_agent_for_good(2).await;
+    site.events_until(seen, |event| event.what == "vm-suspected").await;
+    let vm = site.status().await.vms.into_iter().find(|it| it.health == "suspected").unwrap().name;
+    let shown = site.done(&["why", &vm]);
+    assert!(shown.contains("has not been heard of; its components may run on"), "{shown}");
+    assert!(shown.contains(&format!("holdfast vm lost '{vm}'")), "{shown}");
+    drop(away);
+
+    // What was taken away by hand is missing; what nobody ever asked for is unknown.
+    site.done(&["component", "remove", "shop/page[0]"]);
+    let shown = site.done(&["why", "shop/page[0]"]);
+    assert!(shown.contains("shop/page[0] is missing: application shop asks for it"), "{shown}");
+    assert!(shown.contains("holdfast reconcile 'shop/page[0]' makes it"), "{shown}");
+    let shown = site.refused(&["why", "shop/pge[0]"]);
+    assert_eq!(shown, "there is no component and no VM shop/pge[0] (did you mean `shop/page[0]`?)\n");
+    site.done(&["remove", "shop", "--yes"]);
+    site.audit(&[]);
+}

@@ -6,7 +6,7 @@ use super::{
     describe, now_ms,
     problem::{Problem, json},
     reading::{Asked, Named, Part},
-    view,
+    view, why,
 };
 use crate::desk::{Clouds, DeskError};
 use crate::document::{ApplicationRecord, EventDocument, NewComponent, Well};
@@ -81,6 +81,12 @@ pub(super) async fn component(State(api): State<Api>, Named(name): Named) -> Res
         entry.map(|entry| view::component_detail(book, entry, chronicle))
     });
     found(&detail.await?.ok_or_else(|| Problem::not_found(missing))?)
+}
+
+pub(super) async fn why(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
+    let missing = format!("there is no component and no VM {name:?}");
+    let answers = api.look(move |machine, clouds, chronicle| why::why(machine, clouds, chronicle, &name)).await?;
+    if answers.is_empty() { Err(Problem::not_found(missing)) } else { found(&answers) }
 }
 
 pub(super) async fn definition(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {

@@ -3,7 +3,7 @@
 use super::view::state;
 use crate::{desk::Clouds, document::quoted};
 use protocol::{
-    ComponentState, Name, Need,
+    ComponentState, Name, Need, Operation,
     manager::{BindingEntry, Book, ComponentEntry, Health, Waiting},
 };
 use std::collections::BTreeMap;
@@ -29,25 +29,40 @@ impl<'a> Waits<'a> {
 
     /// One thing that a change waits for, with the reason behind it where the book knows one.
     pub(super) fn in_words(&self, waiting: &Waiting) -> String {
-        let because = |entry: Option<&ComponentEntry>| {
-            let reasons = entry.map(|entry| of_component(self.book, entry)).unwrap_or_default();
-            if reasons.is_empty() { String::new() } else { format!(", which waits for {}", reasons.join(" and ")) }
+        let entry = match waiting {
+            // A component on its way out may share its name with the one that replaces it.
+            Waiting::Component(name) => self.leaving.get(name).copied().or_else(|| self.book.component(name)),
+            Waiting::Started(name, _) => self.book.component(name),
+            Waiting::Vm(_) | Waiting::Binding(_) | Waiting::Answer(_) | Waiting::Change(_) => None,
         };
+        let reasons = |entry| match waiting {
+            Waiting::Started(_, true) if is_to_restart(self.book, entry) => loans_out(self.book, entry),
+            _ => of_component(self.book, entry),
+        };
+        let reasons = entry.map(reasons).unwrap_or_default();
+        let because =
+            if reasons.is_empty() { String::new() } else { format!(", which waits for {}", reasons.join(" and ")) };
+        self.briefly(waiting) + &because
+    }
+
+    /// The same without the reason.
+    pub(super) fn briefly(&self, waiting: &Waiting) -> String {
         match waiting {
             Waiting::Vm(vm) if self.leaving_vms.binary_search(&vm).is_ok() => format!("the cloud to destroy vm {vm}"),
             Waiting::Vm(vm) if self.clouds.contains_key(vm) => format!("the cloud to make vm {vm}"),
             Waiting::Vm(vm) => {
                 format!("an agent to join as vm {vm} (holdfast token create --vm {})", quoted(vm.as_str()))
             }
-            // A component on its way out may share its name with the one that replaces it.
-            Waiting::Component(name) => match self.leaving.get(name) {
-                Some(entry) => format!("{name} to be gone{}", because(Some(entry))),
-                None => format!("{name} to restart{}", because(self.book.component(name))),
-            },
+            Waiting::Component(name) if self.leaving.contains_key(name) => format!("{name} to be gone"),
+            Waiting::Component(name) => format!("{name} to restart"),
             Waiting::Binding(wire) => format!("{wire} to be given back"),
             Waiting::Answer(vm) => format!("vm {vm} to answer"),
-            Waiting::Started(name, true) => format!("{name} to start{}", because(self.book.component(name))),
-            Waiting::Started(name, false) => format!("{name} to stop{}", because(self.book.component(name))),
+            Waiting::Started(name, true) => match self.book.component(name) {
+                Some(entry) if is_to_restart(self.book, entry) => format!("{name} to restart"),
+                Some(entry) if is_started(entry) => format!("{name} to be given what it uses"),
+                _ => format!("{name} to start"),
+            },
+            Waiting::Started(name, false) => format!("{name} to stop"),
             Waiting::Change(change) => format!("{change}, which is about the same components"),
         }
     }
@@ -102,10 +117,32 @@ fn provider_in_words(book: &Book, binding: &BindingEntry) -> String {
     format!("{} ({how}) for {}", provider.name, book.wire(binding).import)
 }
 
+/// Whether a component that a change waits to see started is started already, and has all it should hold: then it is the
+/// next run that is waited for.
+pub(super) fn is_to_restart(book: &Book, entry: &ComponentEntry) -> bool {
+    is_started(entry) && book.borrowed(entry).all(|it| it.is_held() || it.is_leaving())
+}
+
+fn is_started(entry: &ComponentEntry) -> bool {
+    state(entry) == Some(ComponentState::Started)
+}
+
 /// Who still holds what it lends.
 fn loans_out(book: &Book, entry: &ComponentEntry) -> Vec<String> {
-    let out = book.lent(entry).filter(|it| it.is_held() && !it.need().is_value()).map(|it| book.wire(it));
+    let out = book.lent(entry).filter(|it| is_in_use(book, it)).map(|it| book.wire(it));
     few(out.map(|wire| format!("{} to give back {wire}", wire.client)))
+}
+
+/// Whether a provider may not stop because of a binding. Once it is recalled, its client says that it does not hold it any
+/// more; but if it needs it, it gives it back only when it has stopped.
+pub(super) fn is_in_use(book: &Book, binding: &BindingEntry) -> bool {
+    let runs = match state(book.client_of(binding)) {
+        Some(ComponentState::Starting | ComponentState::Started | ComponentState::Stopping) => true,
+        // Whoever could not be stopped still holds on.
+        Some(ComponentState::Failed(operation)) => operation == Operation::Stop,
+        Some(ComponentState::Stopped) | None => false,
+    };
+    !binding.need().is_value() && (binding.is_held() || (binding.need().is_strong() && runs))
 }
 
 /// What its imports lack to let it start.
