@@ -124,3 +124,45 @@ async fn why_follows_the_reasons_across_machines_to_what_a_person_can_do() {
     site.done(&["remove", "shop", "--yes"]);
     site.audit(&[]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_vm_is_shown_for_as_long_as_somebody_misses_it() {
+    let site = Site::open("missed");
+    let file = shop(&site);
+    site.done(&["apply", &file, "--yes"]);
+    let seen = |command: &[&str]| site.done(command).contains("shop/web[1]");
+    site.done(&["vm", "lost", "shop/web[1]"]);
+    let shown = site.done(&["status"]);
+    assert!(shown.contains("✗ vm shop/web[1] is lost (holdfast reconcile shop)\n"), "{shown}");
+    // Its name is taken over when it is made again.
+    site.done(&["reconcile", "shop", "--yes"]);
+    assert!(!site.done(&["status"]).contains("is lost"));
+
+    // Lost again, and asked for no more: nobody misses it.
+    site.done(&["vm", "lost", "shop/web[1]"]);
+    assert!(seen(&["status"]) && seen(&["vm", "list"]));
+    let text = std::fs::read_to_string(site.place.join(&file)).unwrap();
+    let text =
+        text.replace("local, count: 2", "local").replace("on: web, count: 2", "on: web").replace("app[1]", "app[0]");
+    std::fs::write(site.place.join(&file), text).unwrap();
+    site.done(&["apply", &file, "--yes"]);
+    let shown = site.done(&["status"]);
+    assert!(shown.starts_with("2 VMs, 2 well ") && !seen(&["status"]) && !seen(&["status", "--json"]), "{shown}");
+    let shown = site.done(&["vm", "list"]);
+    assert!(shown.ends_with("\n1 lost VM that nothing asks for any more is not shown (--all shows it)\n"), "{shown}");
+    assert!(
+        !seen(&["vm", "list", "--json"]) && seen(&["vm", "list", "--all"]) && seen(&["vm", "list", "--all", "--json"])
+    );
+    site.done(&["remove", "shop", "--yes"]);
+    assert!(site.done(&["status"]).starts_with("0 VMs"));
+
+    // Of one that belongs to no application nobody knows whether it is missed, until another has its name.
+    site.done(&["vm", "add", "edge", "--cloud", "local"]);
+    site.done(&["vm", "lost", "edge"]);
+    let shown = site.done(&["status"]);
+    assert!(shown.contains("✗ vm edge is lost (place its components elsewhere; it is shown until"), "{shown}");
+    site.done(&["vm", "add", "edge", "--cloud", "local"]);
+    site.done(&["vm", "remove", "edge"]);
+    assert!(site.done(&["status"]).starts_with("0 VMs"));
+    site.audit(&[]);
+}

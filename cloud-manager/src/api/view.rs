@@ -53,7 +53,11 @@ fn attention(vms: &[Vm], components: &[Component]) -> Vec<String> {
         let name = quoted(&it.name);
         format!("{}: {operation} failed (holdfast component logs {name}, then retry {name} or skip {name})", it.name)
     });
-    of("lost", |name| format!("vm {name} is lost (place its components elsewhere)"))
+    let lost = |name: &str| match name.split_once('/') {
+        Some((application, _)) => format!("vm {name} is lost (holdfast reconcile {application})"),
+        None => format!("vm {name} is lost (place its components elsewhere; it is shown until another has its name)"),
+    };
+    of("lost", lost)
         .into_iter()
         .chain(failed)
         .chain(of("suspected", |name| format!("vm {name} has not been heard of for a while")))
