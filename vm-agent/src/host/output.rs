@@ -42,9 +42,12 @@ pub(super) fn note_death(place: &Place, serial: u64, how: &str) -> Result<(), Fa
 /// Opens the file after a new line that says what comes, or what has happened.
 fn headed(path: &Path, what: &str, serial: u64) -> io::Result<File> {
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    // What was written last may lack its end of line, and would hide this one.
+    let (last, _) = last_bytes(path, 0, 1)?;
+    let end = if last.first().is_none_or(|byte| *byte == b'\n') { "" } else { "\n" };
     let now = OffsetDateTime::now_utc();
     let (date, (hour, minute, second)) = (now.date(), now.time().as_hms());
-    writeln!(file, "{HEADER}{date} {hour:02}:{minute:02}:{second:02} UTC, task {serial}: {what}")?;
+    writeln!(file, "{end}{HEADER}{date} {hour:02}:{minute:02}:{second:02} UTC, task {serial}: {what}")?;
     Ok(file)
 }
 
