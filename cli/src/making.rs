@@ -188,8 +188,20 @@ impl HowOptions {
                 break;
             }
         }
+        // A change is also done when another has overtaken it.
+        if !self.waiting.no_wait && draft.is_some() && is_overtaken(operator, &name, version) {
+            anstream::eprintln!(
+                "application {name} was changed by someone else meanwhile: it becomes what they asked for (holdfast history)"
+            );
+        }
         Ok(ending)
     }
+}
+
+/// Whether an application is no longer to be what it was made. Where nobody answers, nobody knows.
+fn is_overtaken(operator: &Operator, name: &str, version: Option<u64>) -> bool {
+    let kept: Result<Vec<ApplicationRecord>, Failure> = operator.get("/v1/applications");
+    kept.is_ok_and(|kept| !kept.iter().any(|it| it.name == name && it.version == version))
 }
 
 impl HowOptions {

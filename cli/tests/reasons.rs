@@ -166,3 +166,51 @@ async fn a_lost_vm_is_shown_for_as_long_as_somebody_misses_it() {
     assert!(site.done(&["status"]).starts_with("0 VMs"));
     site.audit(&[]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_is_overtaken_by_another_operator_is_told() {
+    let site = Site::open("overtaken");
+    let text = |word: &str| {
+        format!(
+            "holdfast: 1
+application: a
+types:
+  P:
+    parameters: {{ word: {word} }}
+    operations:
+      start: {{ process: \"exec sleep 100000 # {{{{ parameters.word }}}}\" }}
+      check: {{ command: \"test -e {}\", interval: 20ms }}
+vms: {{ v: {{ cloud: local }} }}
+components: {{ p: {{ type: P }} }}
+",
+            site.place.join("go").display()
+        )
+    };
+    std::fs::write(site.place.join("one.yaml"), text("one")).unwrap();
+    std::fs::write(site.place.join("two.yaml"), text("two")).unwrap();
+    let first = std::process::Command::new(site::HOLDFAST)
+        .args(["apply", "one.yaml", "--yes"])
+        .current_dir(&site.place)
+        .env("HOLDFAST_ACCESS", site.data().join("access.json"))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    site.events_until(0, |event| event.text == "a/p[0] is starting").await;
+    site.done(&["apply", "two.yaml", "--yes", "--no-wait"]);
+    std::fs::write(site.place.join("go"), "").unwrap();
+    let first = first.wait_with_output().unwrap();
+    let told = String::from_utf8(first.stderr).unwrap();
+    assert!(
+        first.status.success() && told.starts_with("application a was changed by someone else meanwhile"),
+        "{told}"
+    );
+    // Whoever came last is not told so.
+    let seen = site.status().await.newest_event;
+    let output = site.holdfast(&["apply", "one.yaml", "--yes"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(site.status().await.newest_event > seen);
+    site.done(&["remove", "a", "--yes"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}
