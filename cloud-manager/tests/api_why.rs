@@ -2,7 +2,7 @@
 
 mod stand;
 
-use cloud_manager::document::{Accepted, NewChange, Why};
+use cloud_manager::document::{Accepted, NewChange, RunningChange, Why};
 use protocol::{
     HostOutcome, agent,
     manager::{CloudOutcome, Input, Request},
@@ -254,6 +254,22 @@ async fn every_sort_of_reason_is_told_to_its_end() {
         }
     }
     assert!(misfits.is_empty(), "{misfits}");
+}
+
+#[tokio::test]
+async fn a_vm_that_is_to_go_waits_for_its_components_before_it_waits_for_the_cloud() {
+    let stand = Stand::new("why-empty");
+    let client = stand.client();
+    let _: Accepted = client.post("/v1/changes", &shop()).await.expect("the shop is accepted");
+    let waits = || async {
+        let changes: Vec<RunningChange> = client.get("/v1/changes").await.expect("there are changes");
+        changes[0].waits_for.iter().filter(|it| it.contains("vm edge")).cloned().collect::<Vec<_>>()
+    };
+    slow_hosts(&stand);
+    remove_all(&stand);
+    assert_eq!(waits().await, ["vm edge to be empty"]);
+    slow_clouds(&stand);
+    assert_eq!(waits().await, ["the cloud to destroy vm edge"]);
 }
 
 fn shown(why: &Why) -> String {

@@ -6,7 +6,7 @@ use protocol::{
     ComponentState, Name, Need, Operation,
     manager::{BindingEntry, Book, ComponentEntry, Health, Waiting},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many reasons of one sort are told; the others are counted.
 const REASONS_MAX: usize = 5;
@@ -16,15 +16,17 @@ pub(super) struct Waits<'a> {
     book: &'a Book,
     clouds: &'a Clouds,
     leaving: BTreeMap<&'a Name, &'a ComponentEntry>,
-    leaving_vms: Vec<&'a Name>,
+    leaving_vms: BTreeSet<&'a Name>,
+    /// VMs that cannot go yet, because something on its way out is still there.
+    full_vms: BTreeSet<&'a Name>,
 }
 
 impl<'a> Waits<'a> {
     pub(super) fn new(book: &'a Book, clouds: &'a Clouds) -> Self {
-        let leaving = book.components().filter(|it| it.is_leaving()).map(|it| (&it.name, it)).collect();
-        let mut leaving_vms: Vec<&Name> = book.vms().filter(|it| it.is_leaving()).map(|it| &it.name).collect();
-        leaving_vms.sort();
-        Self { book, clouds, leaving, leaving_vms }
+        let leaving: BTreeMap<_, _> = book.components().filter(|it| it.is_leaving()).map(|it| (&it.name, it)).collect();
+        let leaving_vms = book.vms().filter(|it| it.is_leaving()).map(|it| &it.name).collect();
+        let full_vms = leaving.values().map(|it| &book.vm_of(it).name).collect();
+        Self { book, clouds, leaving, leaving_vms, full_vms }
     }
 
     /// One thing that a change waits for, with the reason behind it where the book knows one.
@@ -48,7 +50,10 @@ impl<'a> Waits<'a> {
     /// The same without the reason.
     pub(super) fn briefly(&self, waiting: &Waiting) -> String {
         match waiting {
-            Waiting::Vm(vm) if self.leaving_vms.binary_search(&vm).is_ok() => format!("the cloud to destroy vm {vm}"),
+            Waiting::Vm(vm) if self.leaving_vms.contains(&vm) && self.full_vms.contains(&vm) => {
+                format!("vm {vm} to be empty")
+            }
+            Waiting::Vm(vm) if self.leaving_vms.contains(&vm) => format!("the cloud to destroy vm {vm}"),
             Waiting::Vm(vm) if self.clouds.contains_key(vm) => format!("the cloud to make vm {vm}"),
             Waiting::Vm(vm) => {
                 format!("an agent to join as vm {vm} (holdfast token create --vm {})", quoted(vm.as_str()))

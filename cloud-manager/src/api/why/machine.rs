@@ -68,7 +68,8 @@ impl<'a> Inquiry<'a> {
                 0 if own.is_empty() => format!("vm {name} is empty, and the cloud has yet to destroy it"),
                 _ => format!("vm {name} is to be removed, and {} not gone", are(own.len(), "component")),
             };
-            self.wrong_vm(depth, vm, says);
+            self.why.well = false;
+            self.push(depth, format!("vm {name}"), says);
             return self.each(depth + 1, &own, |inquiry, depth, it| inquiry.component(depth, it, Wish::AsExpected));
         }
         match (others.len(), own.len()) {
@@ -76,8 +77,10 @@ impl<'a> Inquiry<'a> {
             (0, all) => self.tell_vm(depth, vm, format!("vm {name} answers, and {} started", are(all, "component"))),
             (some, all) => {
                 let are = if some == 1 { "is not as it should be" } else { "are not as they should be" };
+                self.why.well = false;
+                // Since when it answers says nothing of them.
                 let says = format!("vm {name} answers, but {some} of its {all} components {are}");
-                self.wrong_vm(depth, vm, says);
+                self.push(depth, format!("vm {name}"), says);
                 self.each(depth + 1, &others, |inquiry, depth, it| inquiry.component(depth, it, Wish::AsExpected));
             }
         }
