@@ -119,6 +119,29 @@ app on vm web was started when it was last heard of
 ",
     ),
     (
+        "a provider is silent, and its client goes on",
+        &[],
+        &[silent_web],
+        "page",
+        "\
+page on vm edge is started, but uses what has not been heard of
+  app on vm web was started when it was last heard of
+    vm web has not been heard of; its components may run on
+! start the agent of vm web again, or mend the network between it and the manager
+! holdfast vm lost web declares it lost, if it will never come back
+",
+    ),
+    (
+        "an agent has yet to hear of it",
+        &[],
+        &[slow_orders, restart_database],
+        "database",
+        "\
+database on vm data is started, and its agent has yet to take the order to stop it
+! see to it that the agent of vm data runs, if this stays so
+",
+    ),
+    (
         "a VM is lost",
         &[],
         &[lose_data],
@@ -272,6 +295,24 @@ async fn a_vm_that_is_to_go_waits_for_its_components_before_it_waits_for_the_clo
     assert_eq!(waits().await, ["the cloud to destroy vm edge"]);
 }
 
+#[tokio::test]
+async fn a_change_does_not_say_what_an_agent_will_do_that_has_yet_to_hear_of_it() {
+    let stand = Stand::new("why-unanswered");
+    let client = stand.client();
+    let _: Accepted = client.post("/v1/changes", &shop()).await.expect("the shop is accepted");
+    let waits = || async {
+        let changes: Vec<RunningChange> = client.get("/v1/changes").await.expect("there are changes");
+        changes[0].waits_for.iter().filter(|it| !it.starts_with("app") && !it.starts_with("page")).cloned().collect()
+    };
+    slow_orders(&stand);
+    restart_database(&stand);
+    let told: Vec<String> = waits().await;
+    assert_eq!(told, ["vm data to answer", "database to restart"]);
+    slow_hosts(&stand);
+    let told: Vec<String> = waits().await;
+    assert_eq!(told, ["database to restart, which waits for app to give back app.db → database.sql"]);
+}
+
 fn shown(why: &Why) -> String {
     let mut text = if why.well { "well\n".to_owned() } else { String::new() };
     for reason in &why.reasons {
@@ -285,6 +326,10 @@ fn shown(why: &Why) -> String {
 
 fn slow_hosts(stand: &Stand) {
     stand.hold_back(|it| matches!(it, Move::Finish(..)));
+}
+
+fn slow_orders(stand: &Stand) {
+    stand.hold_back(|it| matches!(it, Move::Order(_)));
 }
 
 fn slow_clouds(stand: &Stand) {

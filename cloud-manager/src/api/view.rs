@@ -200,8 +200,9 @@ fn binding(book: &Book, client: Option<&ComponentEntry>, entry: &BindingEntry) -
 
 /// Every change that is not done.
 pub(super) fn changes(machine: &CloudManager, clouds: &Clouds, chronicle: &Chronicle) -> Vec<RunningChange> {
-    let waits = Waits::new(machine.book(), clouds);
-    let running = |state: ChangeState| {
+    let states: Vec<ChangeState> = machine.changes().collect();
+    let waits = Waits::new(machine.book(), clouds, &states);
+    let running = |state: &ChangeState| {
         let record = chronicle.change(state.change);
         let done = record.iter().flat_map(|record| &record.phases).filter(|phase| phase.done_at_ms.is_some());
         RunningChange {
@@ -215,5 +216,5 @@ pub(super) fn changes(machine: &CloudManager, clouds: &Clouds, chronicle: &Chron
             stuck_on: state.waiting.iter().filter_map(|it| waits.stuck_on(it)).collect(),
         }
     };
-    machine.changes().map(running).collect()
+    states.iter().map(running).collect()
 }

@@ -4,7 +4,7 @@ use super::view::state;
 use crate::{desk::Clouds, document::quoted};
 use protocol::{
     ComponentState, Name, Need, Operation,
-    manager::{BindingEntry, Book, ComponentEntry, Health, Waiting},
+    manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, Waiting},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,14 +19,23 @@ pub(super) struct Waits<'a> {
     leaving_vms: BTreeSet<&'a Name>,
     /// VMs that cannot go yet, because something on its way out is still there.
     full_vms: BTreeSet<&'a Name>,
+    /// VMs that have not answered every order: what was ordered there may not have begun.
+    silent_vms: BTreeSet<&'a Name>,
 }
 
 impl<'a> Waits<'a> {
-    pub(super) fn new(book: &'a Book, clouds: &'a Clouds) -> Self {
+    pub(super) fn new(book: &'a Book, clouds: &'a Clouds, changes: &'a [ChangeState]) -> Self {
         let leaving: BTreeMap<_, _> = book.components().filter(|it| it.is_leaving()).map(|it| (&it.name, it)).collect();
         let leaving_vms = book.vms().filter(|it| it.is_leaving()).map(|it| &it.name).collect();
         let full_vms = leaving.values().map(|it| &book.vm_of(it).name).collect();
-        Self { book, clouds, leaving, leaving_vms, full_vms }
+        let silent = |it: &'a Waiting| if let Waiting::Answer(vm) = it { Some(vm) } else { None };
+        let silent_vms = changes.iter().flat_map(|change| &change.waiting).filter_map(silent).collect();
+        Self { book, clouds, leaving, leaving_vms, full_vms, silent_vms }
+    }
+
+    /// Whether the agent of a component has yet to answer an order.
+    pub(super) fn is_unanswered(&self, entry: &ComponentEntry) -> bool {
+        self.silent_vms.contains(&self.book.vm_of(entry).name)
     }
 
     /// One thing that a change waits for, with the reason behind it where the book knows one.
@@ -38,9 +47,13 @@ impl<'a> Waits<'a> {
             Waiting::Vm(_) | Waiting::Binding(_) | Waiting::Answer(_) | Waiting::Change(_) => None,
         };
         let reasons = |entry| match waiting {
-            Waiting::Started(_, true) if is_to_restart(self.book, entry) => loans_out(self.book, entry),
+            Waiting::Started(_, true) if is_to_restart(self.book, entry) && is_heard(self.book, entry) => {
+                loans_out(self.book, entry)
+            }
             _ => of_component(self.book, entry),
         };
+        // What its agent has yet to hear of has not begun; that it has to answer is told beside it.
+        let entry = entry.filter(|it| !(is_started(it) && is_heard(self.book, it) && self.is_unanswered(it)));
         let reasons = entry.map(reasons).unwrap_or_default();
         let because =
             if reasons.is_empty() { String::new() } else { format!(", which waits for {}", reasons.join(" and ")) };
@@ -126,6 +139,11 @@ fn provider_in_words(book: &Book, binding: &BindingEntry) -> String {
 /// next run that is waited for.
 pub(super) fn is_to_restart(book: &Book, entry: &ComponentEntry) -> bool {
     is_started(entry) && book.borrowed(entry).all(|it| it.is_held() || it.is_leaving())
+}
+
+/// Whether its VM answers.
+pub(super) fn is_heard(book: &Book, entry: &ComponentEntry) -> bool {
+    book.vm_of(entry).health == Health::Well
 }
 
 fn is_started(entry: &ComponentEntry) -> bool {

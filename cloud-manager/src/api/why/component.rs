@@ -47,7 +47,10 @@ impl<'a> Inquiry<'a> {
                 self.wrong(depth, entry, format!("{place} is not ordered yet: it waits for its turn"));
                 self.all_changes(depth + 1);
             }
-            (_, None) => self.wrong(depth, entry, format!("{place} is ordered, and its agent has yet to take it up")),
+            (_, None) => {
+                self.wrong(depth, entry, format!("{place} is ordered, and its agent has yet to take it up"));
+                self.unanswered(entry);
+            }
             (_, Some(ComponentState::Failed(operation))) => self.failed(depth, entry, operation),
             (_, Some(ComponentState::Starting)) => {
                 let until = if wish == Wish::Stopped { ", which is not interrupted" } else { "" };
@@ -57,18 +60,36 @@ impl<'a> Inquiry<'a> {
                     quoted(name.as_str())
                 ));
             }
+            (_, Some(now @ (ComponentState::Started | ComponentState::Stopped)))
+                if self.is_going(entry) && self.waits.is_unanswered(entry) =>
+            {
+                self.wrong(
+                    depth,
+                    entry,
+                    format!("{place} is {now}, and its agent has yet to take the order to stop it"),
+                );
+                self.unanswered(entry);
+            }
             (_, Some(ComponentState::Stopping)) => self.stopping(depth, entry, wish, &place),
             (_, Some(ComponentState::Stopped)) => self.stopped(depth, entry, wish, &place),
             (_, Some(ComponentState::Started)) => self.started(depth, entry, wish, &place),
         }
     }
 
+    /// An agent that answers does so at once; one that does not is suspected after a while.
+    fn unanswered(&mut self, entry: &ComponentEntry) {
+        let vm = &self.book.vm_of(entry).name;
+        self.remedy(format!("see to it that the agent of vm {vm} runs, if this stays so"));
+    }
+
     /// An operation failed for good.
     fn failed(&mut self, depth: usize, entry: &'a ComponentEntry, operation: Operation) {
         let (name, vm) = (&entry.name, &self.book.vm_of(entry).name);
         let detail = entry.id.and_then(|id| self.chronicle.failure(id));
-        let says = if operation == Operation::Run { "died too often" } else { "failed" };
-        let says = format!("{name} on vm {vm}: {operation} {says}, and a person is needed");
+        let says = match operation {
+            Operation::Run => format!("{name} on vm {vm} died too often, and a person is needed"),
+            operation => format!("{name} on vm {vm}: {operation} failed, and a person is needed"),
+        };
         self.wrong(depth, entry, says);
         self.why.reasons.last_mut().expect("it was just told").detail = detail;
         let word = quoted(name.as_str());
@@ -156,11 +177,23 @@ impl<'a> Inquiry<'a> {
         }
         let lacks = self.lacks(entry, |_| true);
         if lacks.is_empty() {
-            return self.tell(depth, entry, format!("{place} is started"));
+            return self.well(depth, entry, place);
         }
         let says = lacks.iter().map(Lack::in_words).collect::<Vec<_>>().join(", ");
         self.wrong(depth, entry, format!("{place} is started, but {says}"));
         self.follow(depth + 1, entry, &lacks);
+    }
+
+    /// It is as it should be; but it may use somebody of whom nobody knows how it is.
+    fn well(&mut self, depth: usize, entry: &'a ComponentEntry, place: &str) {
+        let silent = |it: &&ComponentEntry| !waits::is_heard(self.book, it);
+        let held = self.book.borrowed(entry).filter(|it| it.is_held() && !it.need().is_value());
+        let silent: Vec<&ComponentEntry> = held.map(|it| self.book.provider_of(it)).filter(silent).collect();
+        if silent.is_empty() {
+            return self.tell(depth, entry, format!("{place} is started"));
+        }
+        self.wrong(depth, entry, format!("{place} is started, but uses what has not been heard of"));
+        self.each(depth + 1, &silent, |inquiry, depth, it| inquiry.component(depth, it, Wish::AsExpected));
     }
 
     /// Why imports lack what they need.
@@ -175,10 +208,11 @@ impl<'a> Inquiry<'a> {
             let wish = if need.is_value() { Wish::Announced } else { Wish::Started };
             self.each(depth, awaited, |inquiry, depth, binding| {
                 let provider = inquiry.book.provider_of(binding);
-                let is_there = state(provider) == Some(ComponentState::Started) && inquiry.is_heard(provider);
+                let is_there =
+                    state(provider) == Some(ComponentState::Started) && waits::is_heard(inquiry.book, provider);
                 let stays = provider.expected && !provider.is_leaving() && !inquiry.is_going(provider);
                 if is_there && stays {
-                    let says = match inquiry.is_heard(client) {
+                    let says = match waits::is_heard(inquiry.book, client) {
                         true => format!(
                             "{} is started, and the agents are about to agree on {}",
                             provider.name,
@@ -233,11 +267,6 @@ impl<'a> Inquiry<'a> {
             }
         }
         users
-    }
-
-    /// Whether its VM answers.
-    fn is_heard(&self, entry: &ComponentEntry) -> bool {
-        self.book.vm_of(entry).health == Health::Well
     }
 }
 

@@ -34,7 +34,7 @@ pub(in crate::api) fn why(machine: &CloudManager, clouds: &Clouds, chronicle: &C
         clouds,
         chronicle,
         changes: &changes,
-        waits: Waits::new(book, clouds),
+        waits: Waits::new(book, clouds, &changes),
         seen: BTreeSet::new(),
         why: Why { name: name.to_string(), what: what.into(), well: true, ..Why::default() },
     };
