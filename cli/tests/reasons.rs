@@ -214,3 +214,36 @@ components: {{ p: {{ type: P }} }}
     site.audit(&[]);
     site.remove_everything().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_wrote_that_cannot_go_is_shown_although_another_has_its_name() {
+    let site = Site::open("last-words");
+    let bad = site.place.join("bad");
+    let purge = format!("test ! -e {} || {{ echo it is in use; exit 7; }}", bad.display());
+    let add = ["component", "add", "p", "--on", "v", "--start", "exec sleep 1000"];
+    site.done(&["vm", "add", "v", "--cloud", "local"]);
+    site.done(&[&add[..], &["--purge", &purge]].concat());
+    std::fs::write(&bad, "").unwrap();
+    let accepted = site.post(&json!({ "wishes": [{ "remove-component": "p" }] })).await;
+    site.events_until(accepted.events_after, |event| event.what == "operation-failed").await;
+    for another in [false, true] {
+        if another {
+            site.done(&add);
+        }
+        let shown = site.done(&["component", "logs", "p"]);
+        assert!(
+            shown.contains(": purge\nit is in use\n") && shown.contains("✗ p: purge failed: exit code 7\n"),
+            "{shown}"
+        );
+        let shown = site.done(&["why", "p"]);
+        assert!(shown.contains("✗ p on vm v: purge failed, and a person is needed"), "{shown}");
+        assert_eq!(shown.contains("✓ p on vm v is started"), another, "{shown}");
+    }
+    std::fs::remove_file(&bad).unwrap();
+    site.done(&["component", "retry", "p"]);
+    site.until_done(&accepted).await;
+    let shown = site.done(&["component", "logs", "p"]);
+    assert!(!shown.contains("it is in use"), "{shown}");
+    site.audit(&[]);
+    site.remove_everything().await;
+}

@@ -159,8 +159,7 @@ pub(super) async fn logs(
     let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX);
     let component = name.clone();
     let failed = api.look(move |machine, _, chronicle| {
-        let entry = machine.book().component(&component)?;
-        view::failure(entry, chronicle)
+        machine.book().components().filter(|it| it.name == component).find_map(|it| view::failure(it, chronicle))
     });
     let failed = failed.await?.is_some();
     match api.desk.question(name, Question::Output { bytes_max }).await {
