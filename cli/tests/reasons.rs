@@ -247,3 +247,60 @@ async fn what_one_wrote_that_cannot_go_is_shown_although_another_has_its_name() 
     site.audit(&[]);
     site.remove_everything().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn applying_again_says_who_waits_for_what_failed_elsewhere() {
+    let site = Site::open("elsewhere");
+    let bad = site.place.join("bad");
+    let base = format!(
+        "holdfast: 1
+application: base
+types:
+  P:
+    exports: {{ x: {{ values: [host] }} }}
+    operations: {{ start: {{ process: exec sleep 100000 }}, configure: \"test ! -e {}\" }}
+    patience: {{ start: {{ retries: 0 }} }}
+vms: {{ v: {{ cloud: local }} }}
+components: {{ p: {{ type: P }} }}
+",
+        bad.display()
+    );
+    let user = "holdfast: 1
+application: user
+variables: { unused: one }
+types:
+  C:
+    imports: { x: x }
+    operations: { start: { process: exec sleep 100000 } }
+vms: { v: { cloud: local } }
+components: { c: { type: C, bind: { x: { from: base/p } } } }
+";
+    std::fs::write(site.place.join("base.yaml"), base).unwrap();
+    std::fs::write(site.place.join("user.yaml"), user).unwrap();
+    site.done(&["apply", "base.yaml", "--yes"]);
+    site.done(&["apply", "user.yaml", "--yes"]);
+    std::fs::write(&bad, "").unwrap();
+    site.refused(&["component", "restart", "base/p[0]"]);
+    let told = "✗ user/c[0]: is stopped, not started; it waits for base/p[0] (failed to start) for x\n";
+    for command in [
+        &["apply", "user.yaml", "--yes"][..],
+        &["reconcile", "user", "--yes"],
+        // This is kept, although it makes no difference.
+        &["apply", "user.yaml", "--yes", "--set", "unused=two"],
+    ] {
+        let shown = site.refused(command);
+        assert!(shown.contains("Nothing is different.") && shown.ends_with(told), "{shown}");
+    }
+    let output = site.holdfast(&["apply", "user.yaml", "--yes", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    std::fs::remove_file(&bad).unwrap();
+    site.done(&["reconcile", "base", "--yes"]);
+    let seen = site.status().await;
+    if seen.summary.components_started < 2 {
+        site.events_until(seen.newest_event, |event| event.text == "user/c[0] is started").await;
+    }
+    site.done(&["apply", "user.yaml", "--yes"]);
+    site.done(&["remove", "base", "--with-users", "--yes"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}
