@@ -2,7 +2,7 @@
 
 mod stand;
 
-use cloud_manager::document::{Accepted, NewChange, RunningChange, Why};
+use cloud_manager::document::{Accepted, Component, NewChange, RunningChange, Why};
 use protocol::{
     HostOutcome, agent,
     manager::{CloudOutcome, Input, Request},
@@ -311,6 +311,32 @@ async fn a_change_does_not_say_what_an_agent_will_do_that_has_yet_to_hear_of_it(
     slow_hosts(&stand);
     let told: Vec<String> = waits().await;
     assert_eq!(told, ["database to restart, which waits for app to give back app.db → database.sql"]);
+}
+
+#[tokio::test]
+async fn of_many_the_one_that_needs_a_person_is_told_first() {
+    let stand = Stand::new("why-many");
+    slow_hosts(&stand);
+    let mut wishes = vec![json!({ "add-vm": { "name": "v" } })];
+    let provider = |number: u32| {
+        json!({ "add-component": { "name": format!("p{number}"), "vm": "v", "exports": { "x": {} },
+            "patience": { "start": { "retries": 0, "pause_ms_first": 0 } } } })
+    };
+    wishes.extend((0..20).map(provider));
+    wishes.push(
+        json!({ "add-component": { "name": "c", "vm": "v", "imports": { "x": { "export": "x", "strong": 20 } } } }),
+    );
+    wishes.extend((0..20).map(|number| json!({ "bind": format!("c.x → p{number}.x") })));
+    ask(&stand, &json!(wishes));
+    stand.direct(|theatre| theatre.stage.fail("p13"));
+    let why: Vec<Why> = stand.client().get("/v1/why/c").await.expect("there is an answer");
+    assert!(why[0].reasons[1].says.starts_with("p13 on vm v: start failed"), "{why:#?}");
+    assert_eq!(why[0].reasons.last().map(|it| it.says.as_str()), Some("and 15 more"));
+    let why: Vec<Why> = stand.client().get("/v1/why/v").await.expect("there is an answer");
+    assert!(why[0].reasons[1].says.starts_with("p13 on vm v: start failed"), "{why:#?}");
+    let all: Vec<Component> = stand.client().get("/v1/components").await.expect("there are components");
+    let client = all.iter().find(|it| it.name == "c").expect("it is there");
+    assert_eq!(client.waits_for.first().map(String::as_str), Some("p13 (failed to start) for x"));
 }
 
 fn shown(why: &Why) -> String {

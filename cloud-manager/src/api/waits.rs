@@ -125,7 +125,26 @@ pub(super) fn of_component(book: &Book, entry: &ComponentEntry) -> Vec<String> {
 /// What a started component could use and does not yet.
 fn not_held(book: &Book, entry: &ComponentEntry) -> Vec<String> {
     let awaited = |it: &&BindingEntry| !it.is_held() && !it.is_leaving() && book.provider_of(it).expected;
-    few(book.borrowed(entry).filter(awaited).map(|it| provider_in_words(book, it)))
+    let awaited = worst_first(book, book.borrowed(entry).filter(awaited).collect());
+    few(awaited.into_iter().map(|it| provider_in_words(book, it)))
+}
+
+/// Bindings to those first who need a person: only the first few of many are told.
+pub(super) fn worst_first<'a>(book: &Book, mut bindings: Vec<&'a BindingEntry>) -> Vec<&'a BindingEntry> {
+    bindings.sort_by_key(|it| urgency(book, book.provider_of(it)));
+    bindings
+}
+
+/// How much a component needs a person, the most first.
+pub(super) fn urgency(book: &Book, entry: &ComponentEntry) -> u8 {
+    match (state(entry), book.vm_of(entry).health) {
+        (Some(ComponentState::Failed(_)), _) => 0,
+        (_, Health::Suspected(_)) => 1,
+        (None, _) => 2,
+        (Some(ComponentState::Stopped | ComponentState::Stopping), _) => 3,
+        (Some(ComponentState::Starting), _) => 4,
+        (Some(ComponentState::Started), _) => 5,
+    }
 }
 
 /// A provider, how it is, and what it is needed for.
@@ -184,7 +203,8 @@ fn missing(book: &Book, entry: &ComponentEntry) -> Vec<String> {
         if own.len() < number {
             missing.push(format!("{name} to be bound ({} of {number} are)", own.len()));
         }
-        missing.extend(few(own.iter().filter(|it| !it.is_held()).map(|it| provider_in_words(book, it))));
+        let awaited = worst_first(book, own.into_iter().filter(|it| !it.is_held()).collect());
+        missing.extend(few(awaited.into_iter().map(|it| provider_in_words(book, it))));
     }
     missing
 }

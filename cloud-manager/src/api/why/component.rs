@@ -237,7 +237,8 @@ impl<'a> Inquiry<'a> {
             if !of(import.need) || held >= usize::try_from(import.need.number()).unwrap_or(usize::MAX) {
                 continue;
             }
-            let awaited: Vec<&BindingEntry> = own().filter(|it| !it.is_held() && !it.is_leaving()).collect();
+            let awaited = own().filter(|it| !it.is_held() && !it.is_leaving()).collect();
+            let awaited = waits::worst_first(self.book, awaited);
             let bound = own().filter(|it| !it.is_leaving()).count();
             lacks.push(Lack { import: name, need: import.need, held, bound, awaited });
         }

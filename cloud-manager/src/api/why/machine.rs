@@ -1,7 +1,10 @@
 //! VMs, and the changes that what is not ordered yet waits for.
 
 use super::{Inquiry, Seen, component::Wish};
-use crate::{api::view::state, document::quoted};
+use crate::{
+    api::{view::state, waits::urgency},
+    document::quoted,
+};
 use protocol::{
     ComponentState,
     manager::{ChangeState, ComponentEntry, Health, VmEntry, Waiting},
@@ -59,9 +62,11 @@ impl<'a> Inquiry<'a> {
     /// A VM that answers: what of it is not as it should be.
     fn well_vm(&mut self, depth: usize, vm: &'a VmEntry) {
         let name = &vm.name;
-        let own: Vec<&ComponentEntry> = self.book.components().filter(|it| ptr::eq(self.book.vm_of(it), vm)).collect();
+        let mut own: Vec<&ComponentEntry> =
+            self.book.components().filter(|it| ptr::eq(self.book.vm_of(it), vm)).collect();
         let is_well =
             |it: &&&ComponentEntry| state(it) == Some(ComponentState::Started) && it.expected && !it.is_leaving();
+        own.sort_by_key(|it| urgency(self.book, it));
         let others: Vec<&ComponentEntry> = own.iter().filter(|it| !is_well(it)).copied().collect();
         if vm.is_leaving() {
             let says = match others.len() {
