@@ -14,9 +14,10 @@ use crate::{
     screen,
     table::table,
 };
+use application::hint;
 use clap::{Args, Subcommand};
 use cloud_manager::{
-    client::segment,
+    client::{ClientError, segment},
     document::{Component, ComponentDetail, Deaths, NewComponent, WishDocument},
 };
 use protocol::Strategy;
@@ -167,7 +168,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 
 fn show_logs(Logs { name, bytes, operator: options }: &Logs) -> Result<Ending, Failure> {
     let operator = Operator::new(options)?;
-    let log = operator.text(&format!("/v1/components/{}/logs?bytes={bytes}", segment(name)))?;
+    let log = match operator.text(&format!("/v1/components/{}/logs?bytes={bytes}", segment(name))) {
+        Err(Failure::Manager(ClientError::Refused(404, problems))) => {
+            let all: Vec<Component> = operator.get("/v1/components")?;
+            // One that is there has written nothing yet.
+            return Err(match all.iter().any(|it| it.name == *name) {
+                true => Failure::Manager(ClientError::Refused(404, problems)),
+                false => Failure::Usage(problems.error + &hint(name, all.iter().map(|it| it.name.as_str()))),
+            });
+        }
+        log => log?,
+    };
     // What a check wrote is in no log, and is part of the reason.
     let all: Vec<Component> = operator.get("/v1/components")?;
     let failed = all.iter().find(|it| it.name == *name && it.failed_operation.is_some());

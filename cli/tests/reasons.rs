@@ -121,6 +121,11 @@ async fn why_follows_the_reasons_across_machines_to_what_a_person_can_do() {
     assert!(shown.contains("holdfast reconcile 'shop/page[0]' makes it"), "{shown}");
     let shown = site.refused(&["why", "shop/pge[0]"]);
     assert_eq!(shown, "there is no component and no VM shop/pge[0] (did you mean `shop/page[0]`?)\n");
+    let shown = site.refused(&["component", "logs", "shop/ap[0]"]);
+    assert_eq!(shown, "there is no component shop/ap[0] (did you mean `shop/app[0]`?)\n");
+    for command in [&["rollback", "shp", "--yes"], &["remove", "shp", "--yes"]] {
+        assert_eq!(site.refused(command), "the manager has no application shp (did you mean `shop`?)\n");
+    }
     site.done(&["remove", "shop", "--yes"]);
     site.audit(&[]);
 }
