@@ -188,7 +188,9 @@ fn show_logs(Logs { name, bytes, operator: options }: &Logs) -> Result<Ending, F
     let document = serde_json::json!({ "component": name, "log": log, "failure": failure, "deaths": deaths });
     let mut below = deaths.map(|it| format!("{}\n", told_deaths(name, &it))).unwrap_or_default();
     below += &failed.map(|it| format!("✗ {}", told_failure(it))).unwrap_or_default();
-    screen::show(options.json, &document, || log + &screen::coloured(&below))?;
+    // What was written last may lack its end of line.
+    let end = if log.is_empty() || log.ends_with('\n') || below.is_empty() { "" } else { "\n" };
+    screen::show(options.json, &document, || log + end + &screen::coloured(&below))?;
     Ok(Ending::Done)
 }
 
@@ -246,7 +248,10 @@ pub(crate) fn shown(components: &[Component]) -> String {
     }
     let row = |it: &Component| {
         let [name, vm, state, since, waits] = row(it);
-        let died = it.deaths.map(|it| format!("{}, last {}", times(it.times), moment::date_and_time(it.last_at_ms)));
+        let died = it.deaths.map(|it| {
+            let last = moment::date_and_time(it.last_at_ms);
+            if it.times == 1 { format!("once, {last}") } else { format!("{} times, last {last}", it.times) }
+        });
         [name, vm, state, since, died.unwrap_or_default(), waits]
     };
     let heading = [heading[0], heading[1], heading[2], heading[3], "DIED (UTC)", heading[4]];
@@ -258,10 +263,6 @@ pub(crate) fn told_deaths(name: &str, deaths: &Deaths) -> String {
     let (first, last) = (moment::date_and_time(deaths.first_at_ms), moment::date_and_time(deaths.last_at_ms));
     match deaths.times {
         1 => format!("{name} died once, at {last} UTC"),
-        many => format!("{name} died {} since {first} UTC, last at {last} UTC", times(many)),
+        many => format!("{name} died {many} times since {first} UTC, last at {last} UTC"),
     }
-}
-
-fn times(number: u32) -> String {
-    if number == 1 { "once".into() } else { format!("{number} times") }
 }

@@ -188,7 +188,9 @@ impl HowOptions {
                 break;
             }
         }
-        if only_kept && !self.waiting.no_wait && ending == Ending::Done {
+        // Whoever lets a VM be used again asks for nothing else.
+        let asks_for_all = only_kept && deed != Deed::Undrain;
+        if asks_for_all && !self.waiting.no_wait && ending == Ending::Done {
             let late = late(operator, &after.application, rest.as_ref())?;
             // For programs there is one document already.
             if json {

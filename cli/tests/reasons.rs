@@ -13,14 +13,19 @@ fn json_of(site: &Site, arguments: &[&str]) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_died_is_seen_with_how_often_when_and_why() {
     let mut site = Site::open("deaths");
-    site.make(&json!({ "wishes": [vm("data"), provider("database", "data", "sql")] })).await;
+    let mut database = provider("database", "data", "sql");
+    // Its last line has no end.
+    let start = &mut database["add-component"]["recipe"]["operations"]["start"];
+    *start = json!({ "process": { "run": "printf serving; exec sleep 1000" } });
+    site.make(&json!({ "wishes": [vm("data"), database] })).await;
     assert!(!site.done(&["status"]).contains("DIED"), "nobody did");
-    for _ in 0..2 {
+    for died in ["once, 2", "2 times, last 2"] {
         let seen = site.status().await.newest_event;
         for pid in site::processes_of(&site.vm(1).join("components"), None) {
             std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
         }
         site.events_until(seen, |event| event.text == "database is started").await;
+        assert!(site.done(&["component", "list"]).contains(died));
     }
     // To be stopped by somebody is no death.
     site.done(&["component", "restart", "database"]);
