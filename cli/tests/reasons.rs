@@ -314,3 +314,26 @@ components: { c: { type: C, bind: { x: { from: base/p } } } }
     site.audit(&[]);
     site.remove_everything().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_waits_for_a_change_that_needs_a_person_is_told_and_sent_there() {
+    let site = Site::open("behind");
+    site.make(&json!({ "wishes": [vm("v"), provider("app", "v", "x")] })).await;
+    let mut new = provider("new", "v", "y");
+    new["add-component"]["patience"] = json!({ "start": { "retries": 0, "pause_ms_first": 0 } });
+    let go = site.place.join("go");
+    new["add-component"]["recipe"]["operations"]["configure"] = json!({ "run": format!("test -e {}", go.display()) });
+    let first =
+        site.post(&json!({ "strategy": "up-then-down", "wishes": [new, { "restart-component": "app" }] })).await;
+    site.events_until(first.events_after, |event| event.what == "operation-failed").await;
+    let shown = site.refused(&["component", "restart", "app"]);
+    assert!(shown.contains("✗ change 3 cannot go on without you\n"), "{shown}");
+    assert!(shown.contains("  try again: holdfast component retry new\n"), "{shown}");
+    std::fs::write(&go, "").unwrap();
+    let seen = site.status().await.newest_event;
+    site.done(&["component", "retry", "new"]);
+    site.events_until(seen, |event| event.what == "change-done" && event.change == Some(3)).await;
+    assert_eq!(site.state("app").await, "started");
+    site.audit(&[]);
+    site.remove_everything().await;
+}

@@ -314,6 +314,24 @@ async fn a_change_does_not_say_what_an_agent_will_do_that_has_yet_to_hear_of_it(
 }
 
 #[tokio::test]
+async fn a_change_that_waits_for_one_that_needs_a_person_needs_a_person() {
+    let stand = Stand::new("why-stuck");
+    let client = stand.client();
+    let _: Accepted = client.post("/v1/changes", &shop()).await.expect("the shop is accepted");
+    slow_hosts(&stand);
+    let patience = json!({ "start": { "retries": 0, "pause_ms_first": 0 } });
+    let new = json!({ "add-component": { "name": "new", "vm": "edge", "patience": patience } });
+    ask_by(&stand, "up-then-down", &json!([new, { "restart-component": "app" }]));
+    stand.direct(|theatre| theatre.stage.fail("new"));
+    ask(&stand, &json!([{ "restart-component": "app" }]));
+    let changes: Vec<RunningChange> = client.get("/v1/changes").await.expect("there are changes");
+    let told: Vec<_> = changes.iter().map(|it| (it.stuck_on.clone(), it.waits_for.clone())).collect();
+    let person = "new to start, which waits for a person to retry or skip its failed start".to_owned();
+    let other = "change 2, which is about the same components and waits for a person to help new".to_owned();
+    assert_eq!(told, [(vec!["new".to_owned()], vec![person]), (vec!["new".to_owned()], vec![other])]);
+}
+
+#[tokio::test]
 async fn of_many_the_one_that_needs_a_person_is_told_first() {
     let stand = Stand::new("why-many");
     slow_hosts(&stand);

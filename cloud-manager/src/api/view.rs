@@ -213,7 +213,7 @@ pub(super) fn changes(machine: &CloudManager, clouds: &Clouds, chronicle: &Chron
             phases_done: done.map(|phase| phase.phase.clone()).collect(),
             waiting: state.waiting.len(),
             waits_for: state.waiting.iter().take(WAITS_MAX).map(|it| waits.in_words(it)).collect(),
-            stuck_on: state.waiting.iter().filter_map(|it| waits.stuck_on(it)).collect(),
+            stuck_on: waits.stuck_on(state),
         }
     };
     states.iter().map(running).collect()

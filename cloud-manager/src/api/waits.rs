@@ -3,7 +3,7 @@
 use super::view::state;
 use crate::{desk::Clouds, document::quoted};
 use protocol::{
-    ComponentState, Name, Need, Operation,
+    ChangeId, ComponentState, Name, Need, Operation,
     manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, Waiting},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +21,7 @@ pub(super) struct Waits<'a> {
     full_vms: BTreeSet<&'a Name>,
     /// VMs that have not answered every order: what was ordered there may not have begun.
     silent_vms: BTreeSet<&'a Name>,
+    changes: &'a [ChangeState],
 }
 
 impl<'a> Waits<'a> {
@@ -30,7 +31,7 @@ impl<'a> Waits<'a> {
         let full_vms = leaving.values().map(|it| &book.vm_of(it).name).collect();
         let silent = |it: &'a Waiting| if let Waiting::Answer(vm) = it { Some(vm) } else { None };
         let silent_vms = changes.iter().flat_map(|change| &change.waiting).filter_map(silent).collect();
-        Self { book, clouds, leaving, leaving_vms, full_vms, silent_vms }
+        Self { book, clouds, leaving, leaving_vms, full_vms, silent_vms, changes }
     }
 
     /// Whether the agent of a component has yet to answer an order.
@@ -81,16 +82,44 @@ impl<'a> Waits<'a> {
                 _ => format!("{name} to start"),
             },
             Waiting::Started(name, false) => format!("{name} to stop"),
-            Waiting::Change(change) => format!("{change}, which is about the same components"),
+            Waiting::Change(change) => self.change_in_words(*change),
         }
     }
 
-    /// The component that is waited for, if one of its operations failed for good.
-    pub(super) fn stuck_on(&self, waiting: &Waiting) -> Option<String> {
-        let (Waiting::Component(name) | Waiting::Started(name, _)) = waiting else { return None };
+    /// The components that a change waits for of which an operation failed for good. One that waits for another change
+    /// waits for all that stops that one.
+    pub(super) fn stuck_on(&self, change: &ChangeState) -> Vec<String> {
+        let mut stuck: Vec<String> = Vec::new();
+        for waiting in &change.waiting {
+            match waiting {
+                Waiting::Component(name) | Waiting::Started(name, _) if self.has_failed(name) => {
+                    stuck.push(name.to_string());
+                }
+                // Only an earlier one is ever waited for, so this comes to an end.
+                Waiting::Change(other) if *other < change.change => {
+                    let earlier = self.changes.iter().find(|it| it.change == *other);
+                    stuck.extend(earlier.map(|it| self.stuck_on(it)).unwrap_or_default());
+                }
+                _ => {}
+            }
+        }
+        stuck
+    }
+
+    fn has_failed(&self, name: &Name) -> bool {
         let failed = |it: &ComponentEntry| matches!(state(it), Some(ComponentState::Failed(_)));
         let entries = [self.leaving.get(name).copied(), self.book.component(name)];
-        entries.into_iter().flatten().any(failed).then(|| name.to_string())
+        entries.into_iter().flatten().any(failed)
+    }
+
+    fn change_in_words(&self, id: ChangeId) -> String {
+        let change = self.changes.iter().find(|it| it.change == id);
+        let stuck = change.map(|it| self.stuck_on(it)).unwrap_or_default();
+        let person = match stuck.as_slice() {
+            [] => String::new(),
+            _ => format!(" and waits for a person to help {}", few(stuck.into_iter()).join(" and ")),
+        };
+        format!("{id}, which is about the same components{person}")
     }
 }
 

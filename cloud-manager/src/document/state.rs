@@ -197,6 +197,7 @@ pub struct RunningChange {
     pub waiting: usize,
     /// What it waits for, the first of them.
     pub waits_for: Vec<String>,
-    /// The components among them of which an operation failed for good: without a person, it waits for ever.
+    /// The components among them, and among those that an earlier change waits for which this one waits for, of which an
+    /// operation failed for good: without a person, it waits for ever.
     pub stuck_on: Vec<String>,
 }
