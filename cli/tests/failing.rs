@@ -108,8 +108,11 @@ async fn why_a_start_failed_is_told_wherever_one_looks() {
     let told = site.refused(&["reconcile", "a", "--yes"]);
     assert!(told.contains(&format!("↻ slow[0] starts again: start failed: {why}")), "{told}");
     fs::write(&gate, "").unwrap();
+    let seen = site.status().await.newest_event;
     let told = site.done(&["component", "retry", "a/slow[0]"]);
     assert!(told.ends_with("✓ a/slow[0] is started\n"), "{told}");
+    // Whoever waited for it comes after it.
+    site.events_until(seen, |event| event.text == "a/user[0] is started").await;
     site.done(&["check"]);
     site.audit(&[]);
     site.remove_everything().await;
