@@ -1,7 +1,7 @@
 //! Applications as the manager has them: what was applied last, and what of it is found.
 
 use crate::{application_file::Record, definition, failure::Failure, operator::Operator};
-use application::{Expansion, Found, Key};
+use application::{Expansion, Found, Key, hint};
 use cloud_manager::document::{ApplicationRecord, Component, Status, change::read_binding};
 use protocol::{Name, Operation};
 use std::{
@@ -42,6 +42,14 @@ pub(crate) struct Around {
     pub(crate) clouds: Vec<String>,
     /// Components of the application that are not started.
     pub(crate) out: BTreeSet<Key>,
+}
+
+impl Around {
+    /// An application of that name is not among what there is.
+    pub(crate) fn no_application(&self, name: &str) -> Failure {
+        let hint = hint(name, self.others.iter().map(|it| it.application.as_str()));
+        Failure::NoApplication { name: name.into(), hint }
+    }
 }
 
 /// How long operations of components took.

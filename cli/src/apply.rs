@@ -124,7 +124,7 @@ pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
     }
     let name = chosen.unwrap_or_default();
     let (before, around) = applied::one(&operator, &name)?;
-    let before = before.ok_or(Failure::NoApplication(name))?;
+    let before = before.ok_or_else(|| around.no_application(&name))?;
     let mut draft = before.record.draft.clone();
     draft.inputs.counts.extend(counts);
     arguments.how.make_again(&operator, before, draft, &around, Deed::Scale)
@@ -149,7 +149,7 @@ fn scale_to_load(arguments: &ScaleArguments, operator: &Operator) -> Result<Endi
     }
     let load = load.ok_or_else(|| Failure::Usage("say the load of the application, too (--load 60000)".into()))?;
     let (before, around) = applied::one(operator, name)?;
-    let before = before.ok_or_else(|| Failure::NoApplication(name.clone()))?;
+    let before = before.ok_or_else(|| around.no_application(name))?;
     let counts =
         before.record.draft.read()?.counts_for(load, &own).map_err(|error| Failure::Usage(error.to_string()))?;
     if !arguments.how.waiting.operator.json {
@@ -164,7 +164,7 @@ fn scale_to_load(arguments: &ScaleArguments, operator: &Operator) -> Result<Endi
 pub(crate) fn rollback(arguments: &RollbackArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.how.waiting.operator)?;
     let (before, around) = applied::one(&operator, &arguments.application)?;
-    let before = before.ok_or_else(|| Failure::NoApplication(arguments.application.clone()))?;
+    let before = before.ok_or_else(|| around.no_application(&arguments.application))?;
     let draft = before.record.previous.clone().ok_or_else(|| Failure::NothingBefore(arguments.application.clone()))?;
     arguments.how.make_again(&operator, before, draft, &around, Deed::Rollback)
 }
@@ -181,7 +181,7 @@ pub(crate) fn remove(arguments: &RemoveArguments) -> Result<Ending, Failure> {
     let mut ending = Ending::Done;
     for name in leaving {
         let (before, around) = applied::one(&operator, &name)?;
-        let before = before.ok_or_else(|| Failure::NoApplication(name.clone()))?;
+        let before = before.ok_or_else(|| around.no_application(&name))?;
         if !arguments.with_users {
             let users: Vec<String> = users_of(&name, &around.others).map(|it| it.application.to_string()).collect();
             if !users.is_empty() {
@@ -231,7 +231,7 @@ pub(crate) fn drain(arguments: &DrainArguments, away: bool) -> Result<Ending, Fa
     let (name, key) =
         key.ok_or_else(|| wrong(vm, "it is no VM of an application (those are called like shop/web[0])"))?;
     let (before, around) = applied::one(&operator, name)?;
-    let before = before.ok_or_else(|| Failure::NoApplication(name.into()))?;
+    let before = before.ok_or_else(|| around.no_application(name))?;
     let is_drained = before.record.draft.inputs.drained.contains(&key);
     if !before.record.expansion.vms.contains_key(&key) && !is_drained {
         return Err(wrong(vm, "the application has no such VM"));

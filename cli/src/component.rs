@@ -14,10 +14,11 @@ use crate::{
     screen,
     table::table,
 };
+use application::hint;
 use clap::{Args, Subcommand};
 use cloud_manager::{
-    client::segment,
-    document::{Component, ComponentDetail, NewComponent, WishDocument},
+    client::{ClientError, segment},
+    document::{Component, ComponentDetail, Deaths, NewComponent, WishDocument},
 };
 use protocol::Strategy;
 use std::path::PathBuf;
@@ -167,14 +168,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 
 fn show_logs(Logs { name, bytes, operator: options }: &Logs) -> Result<Ending, Failure> {
     let operator = Operator::new(options)?;
-    let log = operator.text(&format!("/v1/components/{}/logs?bytes={bytes}", segment(name)))?;
+    let log = match operator.text(&format!("/v1/components/{}/logs?bytes={bytes}", segment(name))) {
+        Err(Failure::Manager(ClientError::Refused(404, problems))) => {
+            let all: Vec<Component> = operator.get("/v1/components")?;
+            // One that is there has written nothing yet.
+            return Err(match all.iter().any(|it| it.name == *name) {
+                true => Failure::Manager(ClientError::Refused(404, problems)),
+                false => Failure::Usage(problems.error + &hint(name, all.iter().map(|it| it.name.as_str()))),
+            });
+        }
+        log => log?,
+    };
     // What a check wrote is in no log, and is part of the reason.
     let all: Vec<Component> = operator.get("/v1/components")?;
     let failed = all.iter().find(|it| it.name == *name && it.failed_operation.is_some());
     let failure = failed.and_then(|it| it.failure.as_deref());
-    let document = serde_json::json!({ "component": name, "log": log, "failure": failure });
-    let why = failed.map(|it| format!("✗ {}", told_failure(it))).unwrap_or_default();
-    screen::show(options.json, &document, || log + &screen::coloured(&why))?;
+    // The log says how it ended each time; its oldest part may be gone.
+    let deaths = all.iter().find(|it| it.name == *name && !it.leaving).and_then(|it| it.deaths);
+    let document = serde_json::json!({ "component": name, "log": log, "failure": failure, "deaths": deaths });
+    let mut below = deaths.map(|it| format!("{}\n", told_deaths(name, &it))).unwrap_or_default();
+    below += &failed.map(|it| format!("✗ {}", told_failure(it))).unwrap_or_default();
+    // What was written last may lack its end of line.
+    let end = if log.is_empty() || log.ends_with('\n') || below.is_empty() { "" } else { "\n" };
+    screen::show(options.json, &document, || log + end + &screen::coloured(&below))?;
     Ok(Ending::Done)
 }
 
@@ -215,7 +231,7 @@ fn replaced(replace: &Replace) -> Result<Ending, Failure> {
     replace.change.make_by(usual, wishes)
 }
 
-/// Components for people.
+/// Components for people. Who died is told only where somebody did.
 pub(crate) fn shown(components: &[Component]) -> String {
     let row = |it: &Component| {
         let state = match &it.failed_operation {
@@ -226,5 +242,27 @@ pub(crate) fn shown(components: &[Component]) -> String {
         let since = it.since_ms.map(moment::date_and_time).unwrap_or_default();
         [it.name.clone(), it.vm.clone(), format!("{state}{leaving}"), since, it.waits_for.join(", ")]
     };
-    table(["COMPONENT", "VM", "STATE", "SINCE (UTC)", "WAITS FOR"], &components.iter().map(row).collect::<Vec<_>>())
+    let heading = ["COMPONENT", "VM", "STATE", "SINCE (UTC)", "WAITS FOR"];
+    if components.iter().all(|it| it.deaths.is_none()) {
+        return table(heading, &components.iter().map(row).collect::<Vec<_>>());
+    }
+    let row = |it: &Component| {
+        let [name, vm, state, since, waits] = row(it);
+        let died = it.deaths.map(|it| {
+            let last = moment::date_and_time(it.last_at_ms);
+            if it.times == 1 { format!("once, {last}") } else { format!("{} times, last {last}", it.times) }
+        });
+        [name, vm, state, since, died.unwrap_or_default(), waits]
+    };
+    let heading = [heading[0], heading[1], heading[2], heading[3], "DIED (UTC)", heading[4]];
+    table(heading, &components.iter().map(row).collect::<Vec<_>>())
+}
+
+/// How often a component ended by itself, in one sentence.
+pub(crate) fn told_deaths(name: &str, deaths: &Deaths) -> String {
+    let (first, last) = (moment::date_and_time(deaths.first_at_ms), moment::date_and_time(deaths.last_at_ms));
+    match deaths.times {
+        1 => format!("{name} died once, at {last} UTC"),
+        many => format!("{name} died {many} times since {first} UTC, last at {last} UTC"),
+    }
 }

@@ -20,7 +20,7 @@ use cloud_manager::{
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// See whether what runs is what was asked for: on the manager's books and on the machines
+/// See whether what runs is what was asked for, on the books and on the machines
 #[derive(Args)]
 #[command(after_help = "\
 Exit code 1 if something is not as it was asked for; holdfast reconcile mends it.

@@ -72,8 +72,13 @@ pub(crate) enum Failure {
     #[error("what the manager keeps of application {0} cannot be read (was it applied by another version?)")]
     Record(String, #[source] serde_json::Error),
     /// The manager has no such application.
-    #[error("the manager has no application {0} (holdfast apply makes one)")]
-    NoApplication(String),
+    #[error("the manager has no application {name}{}", if .hint.is_empty() { " (holdfast apply makes one)" } else { .hint.as_str() })]
+    NoApplication {
+        /// What it was called.
+        name: String,
+        /// What was probably meant.
+        hint: String,
+    },
     /// Others use the application. Nothing was changed.
     #[error("{users} {} application {application} (holdfast remove {application} --with-users removes {users}, too)", if .users.contains(' ') { "use" } else { "uses" })]
     InUse {

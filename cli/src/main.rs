@@ -55,6 +55,7 @@ mod tiers;
 mod token;
 mod verdict;
 mod vm;
+mod why;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -84,6 +85,7 @@ enum Command {
     Schema(language::SchemaArguments),
     Import(import::Arguments),
     Status(status::Arguments),
+    Why(why::Arguments),
     Vm(vm::Arguments),
     Component(component::Arguments),
     Binding(binding::Arguments),
@@ -129,6 +131,7 @@ fn main() -> ExitCode {
         Command::Schema(arguments) => language::schema(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Why(arguments) => why::run(&arguments),
         Command::Vm(arguments) => vm::run(&arguments),
         Command::Component(arguments) => component::run(&arguments),
         Command::Binding(arguments) => binding::run(&arguments),

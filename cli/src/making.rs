@@ -188,24 +188,38 @@ impl HowOptions {
                 break;
             }
         }
+        // Whoever lets a VM be used again asks for nothing else.
+        let asks_for_all = only_kept && deed != Deed::Undrain;
+        if asks_for_all && !self.waiting.no_wait && ending == Ending::Done {
+            let late = late(operator, &after.application, rest.as_ref())?;
+            // For programs there is one document already.
+            if json {
+                anstream::eprint!("{}", told_late(&late));
+            } else {
+                screen::print(&screen::coloured(&told_late(&late)))?;
+            }
+            ending = if late.is_empty() { Ending::Done } else { Ending::Refuted };
+        }
+        // A change is also done when another has overtaken it.
+        if !self.waiting.no_wait && draft.is_some() && is_overtaken(operator, &name, version) {
+            anstream::eprintln!(
+                "application {name} was changed by someone else meanwhile: it becomes what they asked for (holdfast history)"
+            );
+        }
         Ok(ending)
     }
+}
+
+/// Whether an application is no longer to be what it was made. Where nobody answers, nobody knows.
+fn is_overtaken(operator: &Operator, name: &str, version: Option<u64>) -> bool {
+    let kept: Result<Vec<ApplicationRecord>, Failure> = operator.get("/v1/applications");
+    kept.is_ok_and(|kept| !kept.iter().any(|it| it.name == name && it.version == version))
 }
 
 impl HowOptions {
     /// Says that nothing has to be made; and who is not started nevertheless.
     fn nothing_to_do(&self, operator: &Operator, application: &Name, rest: Option<&Rest>) -> Result<Ending, Failure> {
-        let status: Status = operator.get("/v1/status")?;
-        let prefix = format!("{application}/");
-        let is_meant = |it: &&Component| {
-            let key = it.name.strip_prefix(&prefix).and_then(|it| it.parse::<Key>().ok());
-            key.is_some_and(|key| rest.is_none_or(|rest| rest.keys.contains(&key)))
-        };
-        // As long as something is under way, whoever has not failed may still come.
-        let is_late = |it: &&Component| it.failed_operation.is_some() || status.changes.is_empty();
-        let late = status.components.iter().filter(is_meant).filter(is_late);
-        let late: BTreeMap<&str, String> =
-            late.filter_map(|it| Some((it.name.as_str(), drift::not_started(it)?))).collect();
+        let late = late(operator, application, rest)?;
         if self.waiting.operator.json {
             let mut document = serde_json::json!({ "changed": false, "not_started": late });
             if let Some(rest) = rest {
@@ -213,11 +227,29 @@ impl HowOptions {
             }
             screen::print_document(&document)?;
         } else {
-            let lines: String = late.iter().map(|(name, why)| format!("✗ {name}: {why}\n")).collect();
-            screen::print(&screen::coloured(&lines))?;
+            screen::print(&screen::coloured(&told_late(&late)))?;
         }
         Ok(if late.is_empty() { Ending::Done } else { Ending::Refuted })
     }
+}
+
+/// Components of an application that are not started, although nothing has to be made, and why.
+fn late(operator: &Operator, application: &Name, rest: Option<&Rest>) -> Result<BTreeMap<String, String>, Failure> {
+    let status: Status = operator.get("/v1/status")?;
+    let prefix = format!("{application}/");
+    let is_meant = |it: &&Component| {
+        let key = it.name.strip_prefix(&prefix).and_then(|it| it.parse::<Key>().ok());
+        key.is_some_and(|key| rest.is_none_or(|rest| rest.keys.contains(&key)))
+    };
+    // As long as a change goes on, whoever has not failed may still come.
+    let is_quiet = status.changes.iter().all(|it| !it.stuck_on.is_empty());
+    let is_late = |it: &&Component| it.failed_operation.is_some() || is_quiet;
+    let late = status.components.iter().filter(is_meant).filter(is_late);
+    Ok(late.filter_map(|it| Some((it.name.clone(), drift::not_started(it)?))).collect())
+}
+
+fn told_late(late: &BTreeMap<String, String>) -> String {
+    late.iter().map(|(name, why)| format!("✗ {name}: {why}\n")).collect()
 }
 
 /// Whether two descriptions are alike, wherever their files are, if their texts agree.

@@ -86,7 +86,9 @@ fn of_manager(entry: &Entry) -> Option<Input> {
             }
             ManagerHappening::FromCloud(outcome) => manager::Input::FromCloud(outcome),
             ManagerHappening::AlarmRang(alarm) => manager::Input::AlarmRang(alarm),
-            ManagerHappening::Question { .. } | ManagerHappening::Patience(_) => return None,
+            ManagerHappening::Question { .. }
+            | ManagerHappening::QuestionAbout { .. }
+            | ManagerHappening::Patience(_) => return None,
         },
         Entry::Acknowledged { .. } | Entry::Met { .. } => return None,
     }))

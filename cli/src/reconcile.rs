@@ -85,7 +85,7 @@ fn check_providers(chosen: &Chosen, applications: &[Applied]) -> Result<(), Fail
 /// Mends an application, or only these components of it.
 fn mend(how: &HowOptions, operator: &Operator, name: &str, keys: Option<&BTreeSet<Key>>) -> Result<Ending, Failure> {
     let (before, around) = applied::one(operator, name)?;
-    let before = before.ok_or_else(|| Failure::NoApplication(name.into()))?;
+    let before = before.ok_or_else(|| around.no_application(name))?;
     let status: Status = operator.get("/v1/status")?;
     let prefix = format!("{name}/");
     let mut drift = Drift::default();

@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.operator)?;
-    let mut status: Status = operator.get("/v1/status")?;
+    let mut status = looked(&operator)?;
     let mut events = operator.follow(status.newest_event);
     loop {
         if arguments.operator.json {
@@ -70,11 +70,22 @@ fn changed(operator: &Operator, events: &mut Following<'_>) -> Result<Status, Fa
         }
         // Things happen in bursts; show what came of them.
         while matches!(events.next(BREATHE)?, Heard::Happening(_)) {}
-        match operator.get("/v1/status") {
+        match looked(operator) {
             Err(Failure::Manager(ClientError::Unreachable(..) | ClientError::Broken(..))) => {}
             answer => return answer,
         }
     }
+}
+
+/// How things are now, without what is a thing of the past.
+fn looked(operator: &Operator) -> Result<Status, Failure> {
+    let mut status: Status = operator.get("/v1/status")?;
+    let past = vm::past(operator, &status.vms)?;
+    status.vms.retain(|it| !past.contains(&it.name));
+    status.summary.vms = status.vms.len();
+    let is_past = |line: &String| past.iter().any(|name| line.starts_with(&format!("vm {name} is lost")));
+    status.attention.retain(|line| !is_past(line));
+    Ok(status)
 }
 
 /// What was applied has to say of what there is.

@@ -10,10 +10,11 @@ use crate::{
     screen,
     table::table,
 };
+use application::Expansion;
 use clap::{Args, Subcommand};
 use cloud_manager::{
     client::segment,
-    document::{ApplicationRecord, NewVm, Vm, WishDocument},
+    document::{ApplicationRecord, NewVm, RunningChange, Vm, WishDocument},
 };
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -75,6 +76,9 @@ struct Remove {
 #[derive(Args)]
 #[command(after_help = "Example: holdfast vm list")]
 struct List {
+    /// Also lost ones that nothing asks for any more
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     operator: OperatorOptions,
 }
@@ -101,21 +105,52 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         Command::Remove(Remove { names, change }) => {
             change.make(names.iter().cloned().map(WishDocument::RemoveVm).collect())
         }
-        Command::List(List { operator }) => {
-            let options = operator;
-            let operator = Operator::new(options)?;
-            let vms: Vec<Vm> = operator.get("/v1/vms")?;
-            let drained = all_drained(&operator);
-            let row = |vm: &Vm| Row { drained: drained.contains(&vm.name), vm: vm.clone() };
-            screen::show(options.json, &vms.iter().map(row).collect::<Vec<_>>(), || shown(&vms, &drained))?;
-            Ok(Ending::Done)
-        }
+        Command::List(list) => show_list(list),
         Command::Drain(arguments) => apply::drain(arguments, true),
         Command::Undrain(arguments) => apply::drain(arguments, false),
         Command::Lost(Lost { name, waiting }) => {
             waiting.ask(&Operator::new(&waiting.operator)?, &format!("/v1/vms/{}/lost", segment(name)), &())
         }
     }
+}
+
+fn show_list(List { all, operator: options }: &List) -> Result<Ending, Failure> {
+    let operator = Operator::new(options)?;
+    let mut vms: Vec<Vm> = operator.get("/v1/vms")?;
+    let past = if *all { BTreeSet::new() } else { past(&operator, &vms)? };
+    vms.retain(|vm| !past.contains(&vm.name));
+    let drained = all_drained(&operator);
+    let row = |vm: &Vm| Row { drained: drained.contains(&vm.name), vm: vm.clone() };
+    let left_out = match past.len() {
+        0 => String::new(),
+        1 => "1 lost VM that nothing asks for any more is not shown (--all shows it)\n".into(),
+        many => format!("{many} lost VMs that nothing asks for any more are not shown (--all shows them)\n"),
+    };
+    screen::show(options.json, &vms.iter().map(row).collect::<Vec<_>>(), || shown(&vms, &drained) + &left_out)?;
+    Ok(Ending::Done)
+}
+
+/// Lost VMs that are a thing of the past: everybody has forgotten them, and their application no longer asks for them. The
+/// manager remembers each until another VM takes its name. Of one that belongs to no application nobody knows whether it
+/// is still missed.
+pub(crate) fn past(operator: &Operator, vms: &[Vm]) -> Result<BTreeSet<String>, Failure> {
+    let lost: Vec<&Vm> = vms.iter().filter(|it| it.health == "lost" && it.name.contains('/')).collect();
+    if lost.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let changes: Vec<RunningChange> = operator.get("/v1/changes")?;
+    // Whoever may only look does not see what was applied, and so sees all that was lost.
+    let Ok(kept) = operator.get::<Vec<ApplicationRecord>>("/v1/applications") else { return Ok(BTreeSet::new()) };
+    if changes.iter().any(|it| it.phase.as_deref() == Some("forget")) {
+        return Ok(BTreeSet::new());
+    }
+    let mut asked_for = BTreeSet::new();
+    for ApplicationRecord { name, record, .. } in kept {
+        let record: Record = serde_json::from_value(record).map_err(|error| Failure::Record(name, error))?;
+        let Expansion { application, vms, .. } = record.expansion;
+        asked_for.extend(vms.keys().map(|key| key.scoped(&application).to_string()));
+    }
+    Ok(lost.into_iter().map(|it| it.name.clone()).filter(|name| !asked_for.contains(name)).collect())
 }
 
 /// A VM for programs.

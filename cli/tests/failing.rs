@@ -97,7 +97,7 @@ async fn why_a_start_failed_is_told_wherever_one_looks() {
     let waits = "✗ a/user[0]: is stopped, not started; it waits for a/slow[0] (failed to start) for it\n";
     assert_eq!(told, format!("{failed}{waits}"));
     let told = site.refused(&["apply", "a.yaml", "--yes"]);
-    assert!(told.contains("Nothing is different.\n") && told.ends_with(&failed), "{told}");
+    assert!(told.contains("Nothing is different.\n") && told.ends_with(&format!("{failed}{waits}")), "{told}");
     let told: Value = serde_json::from_str(&site.refused(&["apply", "a.yaml", "--yes", "--json"])).unwrap();
     assert!(told["not_started"]["a/slow[0]"].is_string() && told["changed"] == json!(false), "{told}");
 
@@ -108,8 +108,11 @@ async fn why_a_start_failed_is_told_wherever_one_looks() {
     let told = site.refused(&["reconcile", "a", "--yes"]);
     assert!(told.contains(&format!("↻ slow[0] starts again: start failed: {why}")), "{told}");
     fs::write(&gate, "").unwrap();
+    let seen = site.status().await.newest_event;
     let told = site.done(&["component", "retry", "a/slow[0]"]);
     assert!(told.ends_with("✓ a/slow[0] is started\n"), "{told}");
+    // Whoever waited for it comes after it.
+    site.events_until(seen, |event| event.text == "a/user[0] is started").await;
     site.done(&["check"]);
     site.audit(&[]);
     site.remove_everything().await;

@@ -90,6 +90,7 @@ fn programs_get_json_from_every_command_of_an_operator() {
         "vm list",
         "component list",
         "component logs other",
+        "why other",
         "binding list",
         "status",
         "history",

@@ -7,8 +7,8 @@
 
 use crate::desk::{Event, NameRegister};
 use protocol::letter::{Question, Statement, ToAgent, ToManager};
-use protocol::manager::{self, Alarm, CloudOutcome, CloudTask, Input, News, Note, Request};
-use protocol::{BindingId, CloudManager, Instruction, Name, Order, Ticket, VmId, wire};
+use protocol::manager::{self, Alarm, CloudOutcome, CloudTask, ComponentEntry, Input, News, Note, Request};
+use protocol::{BindingId, CloudManager, ComponentId, ComponentState, Instruction, Name, Order, Ticket, VmId, wire};
 use runtime::engine::{Machine, Moment, Output};
 use runtime::identity::Signer;
 use runtime::{Error, PeerId};
@@ -87,6 +87,15 @@ pub enum Happening {
     },
     /// The program was started with another patience with VMs that are not heard of: in milliseconds, or for ever.
     Patience(Option<u64>),
+    /// The same as [`Self::Question`] about the component of a number: several may have one name.
+    QuestionAbout {
+        /// The number of the question.
+        number: u64,
+        /// About which component.
+        component: ComponentId,
+        /// What.
+        question: Question,
+    },
 }
 
 /// What the manager asks of its surroundings.
@@ -167,6 +176,14 @@ impl Manager {
     /// The number of the latest thing that the operator was told.
     pub fn last_event(&self) -> u64 {
         self.books.last_event
+    }
+
+    /// The component whose output is of interest to whoever calls it by its name: one that is on its way out, too, above
+    /// all if it cannot go; and another may already have its name.
+    pub fn component_with_output(&self, name: &Name) -> Option<ComponentId> {
+        let failed = |it: &ComponentEntry| matches!(it.condition.map(|it| it.state), Some(ComponentState::Failed(_)));
+        let named = self.books.manager.book().components().filter(|it| it.name == *name && it.id.is_some());
+        named.max_by_key(|it| (failed(it), !it.is_leaving())).and_then(|it| it.id)
     }
 
     /// What was applied last of each application.
@@ -288,6 +305,17 @@ impl Manager {
         acquainted.map(|whom| send(*whom, &ToAgent::Neighbour { vm, address })).collect()
     }
 
+    fn pass_on_about(&self, number: u64, component: ComponentId, question: Question) -> Outputs {
+        let book = self.books.manager.book();
+        match book.component_by_id(component).and_then(|it| book.vm_of(it).id) {
+            Some(vm) => vec![send(vm, &ToAgent::Ask { number, component, question })],
+            None => {
+                let answer = Err("the component is gone by now".into());
+                vec![Output::Effect(Effect::Answer { number, answer })]
+            }
+        }
+    }
+
     fn pass_on(&self, number: u64, component: &Name, question: Question) -> Outputs {
         let refuse = |why: String| vec![Output::Effect(Effect::Answer { number, answer: Err(why) })];
         let book = self.books.manager.book();
@@ -346,6 +374,7 @@ impl Machine for Manager {
                 self.step(at, Input::AlarmRang(alarm), None)
             }
             Happening::Question { number, component, question } => self.pass_on(number, &component, question),
+            Happening::QuestionAbout { number, component, question } => self.pass_on_about(number, component, question),
             Happening::Patience(suspicion_ms_max) => {
                 self.books.manager.set_suspicion_ms_max(suspicion_ms_max);
                 Vec::new()

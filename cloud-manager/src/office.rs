@@ -9,6 +9,7 @@ use crate::desk::{Applied, Call, DeskError};
 use crate::document::{ApplicationRecord, asked::in_words};
 use crate::machine::{Effect, Happening, Manager};
 use crate::program::reachable;
+use protocol::letter::Question;
 use protocol::manager::{Alarm, CloudOutcome, CloudTask, Health, News, Request};
 use protocol::{Change, Name, VmId, Wish};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -394,7 +395,17 @@ impl Desks {
                 // Questions are told apart across restarts by beginning with the time.
                 let number = self.questions.last_key_value().map_or(Moment::now().0, |(last, _)| last + 1);
                 self.questions.insert(number, answer);
-                self.happened(Happening::Question { number, component, question });
+                let about = match question {
+                    Question::Output { .. } => {
+                        let name = component.clone();
+                        self.look(move |manager| manager.component_with_output(&name)).await.flatten()
+                    }
+                    Question::Drift => None,
+                };
+                self.happened(match about {
+                    Some(component) => Happening::QuestionAbout { number, component, question },
+                    None => Happening::Question { number, component, question },
+                });
                 myself.send_after(ANSWER_PATIENCE, move || Errand::GiveUp(number));
             }
         }
@@ -404,15 +415,18 @@ impl Desks {
     /// in order: what is so now is so when it is asked.
     async fn is_outdated(&self, application: &Applied) -> bool {
         let Some(replaces) = application.replaces else { return false };
-        let (answer, answered) = oneshot::channel();
         let name = application.name.clone();
-        let look = move |manager: &Manager| {
-            let record = manager.applications().get(&name).map(String::as_str);
-            let _ = answer.send(ApplicationRecord::version_of(record));
-        };
-        self.tell(Message::Look(Box::new(look)));
+        let version = self
+            .look(move |manager| ApplicationRecord::version_of(manager.applications().get(&name).map(String::as_str)));
         // An engine that does not answer refuses for itself.
-        answered.await.is_ok_and(|version| version != replaces)
+        version.await.is_some_and(|version| version != replaces)
+    }
+
+    /// Looks at the manager between two steps; nothing if nobody answers.
+    async fn look<T: Send + 'static>(&self, look: impl FnOnce(&Manager) -> T + Send + 'static) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        self.tell(Message::Look(Box::new(move |manager: &Manager| drop(answer.send(look(manager))))));
+        answered.await.ok()
     }
 
     /// Decides about someone at the door.
@@ -463,14 +477,8 @@ impl Desks {
 
     /// The VM of that name in the book. The outer `None` means that nobody answers.
     async fn awaited(&self, name: &Name) -> Option<Option<(Option<VmId>, Health)>> {
-        let (answer, answered) = oneshot::channel();
         let name = name.clone();
-        let look = move |manager: &Manager| {
-            let vm = manager.machine().book().vm(&name);
-            let _ = answer.send(vm.map(|vm| (vm.id, vm.health)));
-        };
-        self.tell(Message::Look(Box::new(look)));
-        answered.await.ok()
+        self.look(move |manager| manager.machine().book().vm(&name).map(|vm| (vm.id, vm.health))).await
     }
 }
 

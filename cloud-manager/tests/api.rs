@@ -286,6 +286,8 @@ async fn every_route_is_described_and_answers_as_described() {
         ("get", "/v1/components/{name}", "/v1/components/app".into(), json!(null), 200),
         ("get", "/v1/components/{name}/definition", "/v1/components/app/definition".into(), json!(null), 200),
         ("get", "/v1/components/{name}", "/v1/components/nobody".into(), json!(null), 404),
+        ("get", "/v1/why/{name}", "/v1/why/failing".into(), json!(null), 200),
+        ("get", "/v1/why/{name}", "/v1/why/nobody".into(), json!(null), 404),
         ("get", "/v1/applications", "/v1/applications".into(), json!(null), 200),
         ("get", "/v1/applications/{name}", "/v1/applications/shop".into(), json!(null), 200),
         ("get", "/v1/applications/{name}", "/v1/applications/nobody".into(), json!(null), 404),

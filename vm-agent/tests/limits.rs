@@ -134,6 +134,22 @@ async fn what_a_purge_has_left_is_removed_by_the_next_agent() {
 }
 
 #[tokio::test]
+async fn the_log_says_where_a_component_died_on_a_line_of_its_own() {
+    let mut stage = Stage::new().await;
+    let operations = json!({ "start": { "process": { "run": "printf 'half a line'; exec sleep 1000" } } });
+    stage.carry_out(&task(1, &recipe(operations.clone()), start())).await;
+    eventually("it has written", || stage.read(1, "../output.log").ends_with("half a line")).await;
+    stage::kill(stage.pid(1), rustix::process::Signal::KILL);
+    let outcome = stage.outcome().await;
+    assert!(matches!(outcome, HostOutcome::Died { .. }), "{outcome:?}");
+    stage.carry_out(&task(2, &recipe(operations), start())).await;
+    let logs = stage.host().logs(ComponentId(1), 10_000).await.unwrap();
+    let lines: Vec<&str> = logs.lines().map(|line| line.split("UTC, ").last().unwrap()).collect();
+    let told = ["task 1: start", "half a line", "task 1: died: ended by signal 9 (KILL)", "task 2: start"];
+    assert_eq!(lines[..4], told, "{logs}");
+}
+
+#[tokio::test]
 async fn output_says_which_operation_wrote_it_and_is_kept_short() {
     let mut settings = settings(&stage::fresh_directory());
     settings.output_bytes_max = 10_000;

@@ -5,10 +5,10 @@
 
 use crate::{
     desk::{Desk, Event, Halted},
-    document::{ChangeRecord, PhaseRecord, digest::digest},
+    document::{ChangeRecord, Deaths, PhaseRecord, digest::digest},
 };
 use protocol::{
-    ChangeId, ComponentId, ComponentState, Kind, Need,
+    ChangeId, ComponentId, ComponentState, Kind, Need, Operation, VmId,
     manager::{Book, ComponentEntry, News},
 };
 use std::{
@@ -29,6 +29,7 @@ pub(super) struct Chronicle {
     newest: u64,
     changes: BTreeMap<u64, Told>,
     components: BTreeMap<ComponentId, Life>,
+    vms: BTreeMap<VmId, VmLife>,
     /// How long the last operations of each component took, by name: who comes back takes about as long.
     lengths: BTreeMap<String, Lengths>,
     /// The number of each component's definition, which never changes: it is long to reckon, and often asked for.
@@ -60,6 +61,16 @@ struct Life {
     /// It has done nothing but prepare, if anything.
     fresh: bool,
     failure: Option<String>,
+    deaths: Option<Deaths>,
+}
+
+/// What the events tell of a VM.
+#[derive(Debug, Default)]
+struct VmLife {
+    /// Since when its health is as it is.
+    since_ms: Option<u64>,
+    /// Why the cloud could not make it, when it was last asked.
+    not_made: Option<String>,
 }
 
 impl Chronicle {
@@ -114,6 +125,9 @@ impl Chronicle {
             let there: BTreeSet<&str> = book.components().map(|it| it.name.as_str()).collect();
             self.lengths.retain(|name, _| there.contains(name.as_str()));
         }
+        if self.vms.len() > book.vms().count() + STRANGERS_MAX {
+            self.vms.retain(|vm, _| book.vm_by_id(*vm).is_some());
+        }
     }
 
     /// The latest event read.
@@ -151,6 +165,21 @@ impl Chronicle {
         self.components.get(&component).and_then(|life| life.failure.clone())
     }
 
+    /// How often a component ended by itself, if it ever did.
+    pub(super) fn deaths(&self, component: ComponentId) -> Option<Deaths> {
+        self.components.get(&component).and_then(|life| life.deaths)
+    }
+
+    /// Since when a VM's health is as it is.
+    pub(super) fn vm_since(&self, vm: VmId) -> Option<u64> {
+        self.vms.get(&vm).and_then(|life| life.since_ms)
+    }
+
+    /// Why the cloud could not make a VM, when it was last asked.
+    pub(super) fn not_made(&self, vm: VmId) -> Option<&str> {
+        self.vms.get(&vm).and_then(|life| life.not_made.as_deref())
+    }
+
     fn read(&mut self, event: &Event) {
         self.newest = event.number;
         match &event.news {
@@ -184,6 +213,14 @@ impl Chronicle {
                 let was = life.state.replace(condition.state);
                 let from = mem::replace(&mut life.since_ms, event.at_ms);
                 let took = event.at_ms.saturating_sub(from);
+                if is_death(was, condition.state) {
+                    let before = life.deaths;
+                    life.deaths = Some(Deaths {
+                        times: before.map_or(0, |it| it.times) + 1,
+                        first_at_ms: before.map_or(event.at_ms, |it| it.first_at_ms),
+                        last_at_ms: event.at_ms,
+                    });
+                }
                 let is_first = was.is_none() && condition.state == ComponentState::Stopped;
                 if mem::replace(&mut life.fresh, is_first) && condition.state == ComponentState::Starting {
                     self.beginnings.insert(*component, (from, from + took));
@@ -209,14 +246,14 @@ impl Chronicle {
                 self.components.remove(component);
                 self.beginnings.remove(component);
             }
-            News::Refused(_)
-            | News::VmInstantiated(_)
-            | News::VmNotInstantiated(..)
-            | News::VmIs(..)
-            | News::VmSuspected(_)
-            | News::VmWell(_)
-            | News::VmLost(_)
-            | News::VmDestroyed(_) => {}
+            News::VmInstantiated(vm) | News::VmSuspected(vm) | News::VmWell(vm) | News::VmLost(vm) => {
+                self.vms.insert(*vm, VmLife { since_ms: Some(event.at_ms), not_made: None });
+            }
+            News::VmNotInstantiated(vm, detail) => {
+                self.vms.entry(*vm).or_default().not_made = Some(detail.to_string());
+            }
+            News::VmDestroyed(vm) => drop(self.vms.remove(vm)),
+            News::Refused(_) | News::VmIs(..) => {}
         }
     }
 
@@ -235,4 +272,10 @@ impl Chronicle {
             self.changes.remove(&oldest);
         }
     }
+}
+
+/// Whether a component has ended by itself: whoever is asked to stop is stopping first.
+fn is_death(was: Option<ComponentState>, is: ComponentState) -> bool {
+    let ended = matches!(is, ComponentState::Stopped | ComponentState::Failed(Operation::Run));
+    was == Some(ComponentState::Started) && ended
 }

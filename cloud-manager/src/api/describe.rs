@@ -4,6 +4,7 @@ use super::routes::{Gives, Route, table};
 use crate::document::{
     Accepted, ApplicationRecord, Binding, ChangeRecord, Component, ComponentDetail, EventDocument, Gap, JoinToken,
     NewChange, NewJoinToken, NewToken, OperatorToken, Prediction, Problems, RunningChange, Status, Token, Vm, Well,
+    Why,
 };
 use serde_json::Value;
 use utoipa::{
@@ -39,7 +40,8 @@ use utoipa::{
     Status,
     Token,
     Vm,
-    Well
+    Well,
+    Why
 )))]
 struct Documents;
 

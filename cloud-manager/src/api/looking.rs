@@ -6,7 +6,7 @@ use super::{
     describe, now_ms,
     problem::{Problem, json},
     reading::{Asked, Named, Part},
-    view,
+    view, why,
 };
 use crate::desk::{Clouds, DeskError};
 use crate::document::{ApplicationRecord, EventDocument, NewComponent, Well};
@@ -83,6 +83,12 @@ pub(super) async fn component(State(api): State<Api>, Named(name): Named) -> Res
     found(&detail.await?.ok_or_else(|| Problem::not_found(missing))?)
 }
 
+pub(super) async fn why(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
+    let missing = format!("there is no component and no VM {name:?}");
+    let answers = api.look(move |machine, clouds, chronicle| why::why(machine, clouds, chronicle, &name)).await?;
+    if answers.is_empty() { Err(Problem::not_found(missing)) } else { found(&answers) }
+}
+
 pub(super) async fn definition(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
     let missing = format!("there is no component {name:?}");
     let definition = api.desk.look(move |machine| {
@@ -153,8 +159,7 @@ pub(super) async fn logs(
     let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX);
     let component = name.clone();
     let failed = api.look(move |machine, _, chronicle| {
-        let entry = machine.book().component(&component)?;
-        view::failure(entry, chronicle)
+        machine.book().components().filter(|it| it.name == component).find_map(|it| view::failure(it, chronicle))
     });
     let failed = failed.await?.is_some();
     match api.desk.question(name, Question::Output { bytes_max }).await {

@@ -11,7 +11,7 @@
 //! | `listen`, `impatient` | TLS connections and their limits |
 //! | `reading` | names, queries and bodies from outside, checked once |
 //! | `looking`, `asking`, `following` | what is behind the routes: how things are, requests, events as they come |
-//! | `view`, `waits`, `forecast`, `chronicle` | from book and events to documents |
+//! | `view`, `waits`, `why`, `forecast`, `chronicle` | from book and events to documents |
 //! | `tokens`, `certificate` | who may come in, and how they know that they are here |
 //! | `describe` | the description in the OpenAPI format |
 
@@ -31,6 +31,7 @@ mod routes;
 mod tokens;
 mod view;
 mod waits;
+mod why;
 
 pub use certificate::{Certificate, CertificateError};
 pub use listen::serve;

@@ -118,6 +118,13 @@ pub(super) fn table() -> Vec<Route> {
             || post(asking::skip),
         ),
         route(
+            (Get, "/v1/why/{name}"),
+            READ,
+            "Why everything of a name is as it is: the chain of reasons, and what a person can do",
+            Gives::List("Why"),
+            || get(looking::why),
+        ),
+        route(
             (Get, "/v1/applications"),
             // A record holds recipes, which only those should see who could write them.
             OPERATE,

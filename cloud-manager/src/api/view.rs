@@ -53,7 +53,11 @@ fn attention(vms: &[Vm], components: &[Component]) -> Vec<String> {
         let name = quoted(&it.name);
         format!("{}: {operation} failed (holdfast component logs {name}, then retry {name} or skip {name})", it.name)
     });
-    of("lost", |name| format!("vm {name} is lost (place its components elsewhere)"))
+    let lost = |name: &str| match name.split_once('/') {
+        Some((application, _)) => format!("vm {name} is lost (holdfast reconcile {application})"),
+        None => format!("vm {name} is lost (place its components elsewhere; it is shown until another has its name)"),
+    };
+    of("lost", lost)
         .into_iter()
         .chain(failed)
         .chain(of("suspected", |name| format!("vm {name} has not been heard of for a while")))
@@ -133,6 +137,7 @@ fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Comp
         definition,
         failed_operation,
         failure,
+        deaths: entry.id.and_then(|id| chronicle.deaths(id)),
         expected: entry.expected,
         leaving: entry.is_leaving(),
         waits_for: waits::of_component(book, entry),
@@ -195,8 +200,9 @@ fn binding(book: &Book, client: Option<&ComponentEntry>, entry: &BindingEntry) -
 
 /// Every change that is not done.
 pub(super) fn changes(machine: &CloudManager, clouds: &Clouds, chronicle: &Chronicle) -> Vec<RunningChange> {
-    let waits = Waits::new(machine.book(), clouds);
-    let running = |state: ChangeState| {
+    let states: Vec<ChangeState> = machine.changes().collect();
+    let waits = Waits::new(machine.book(), clouds, &states);
+    let running = |state: &ChangeState| {
         let record = chronicle.change(state.change);
         let done = record.iter().flat_map(|record| &record.phases).filter(|phase| phase.done_at_ms.is_some());
         RunningChange {
@@ -207,8 +213,8 @@ pub(super) fn changes(machine: &CloudManager, clouds: &Clouds, chronicle: &Chron
             phases_done: done.map(|phase| phase.phase.clone()).collect(),
             waiting: state.waiting.len(),
             waits_for: state.waiting.iter().take(WAITS_MAX).map(|it| waits.in_words(it)).collect(),
-            stuck_on: state.waiting.iter().filter_map(|it| waits.stuck_on(it)).collect(),
+            stuck_on: waits.stuck_on(state),
         }
     };
-    machine.changes().map(running).collect()
+    states.iter().map(running).collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! What comes in is text until it is checked: [`change`] turns it into a [`protocol::Change`], or says everything that is
 //! wrong with it, each with its place. What goes out is in [`state`] (how things are), [`event`] (what has happened) and
-//! [`answer`] (what became of a request).
+//! [`answer`] (what became of a request); [`why`] tells the reasons.
 
 pub mod answer;
 pub mod asked;
@@ -12,6 +12,7 @@ pub mod event;
 pub mod recipe;
 mod secrets;
 pub mod state;
+pub mod why;
 
 /// A name as a shell takes it: those of applications have brackets, which mean something else there.
 pub fn quoted(name: &str) -> String {
@@ -26,4 +27,5 @@ pub use change::{
     ApplicationRecord, Deed, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm, WishDocument,
 };
 pub use event::{ChangeRecord, EventDocument, Gap, PhaseRecord};
-pub use state::{Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm};
+pub use state::{Binding, Component, ComponentDetail, Deaths, ImportState, RunningChange, Status, Summary, Vm};
+pub use why::{Reason, Why};

@@ -101,12 +101,26 @@ pub struct Component {
     /// The end of what that operation wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// How often it ended by itself, if it ever did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deaths: Option<Deaths>,
     /// Whether it is expected to be started when all that was ordered has come to rest.
     pub expected: bool,
     /// It is removed and on its way out.
     pub leaving: bool,
     /// What it waits for, if it is not yet as expected.
     pub waits_for: Vec<String>,
+}
+
+/// How often a component that was started ended by itself, as far as it is remembered. Being replaced begins it anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Deaths {
+    /// How often.
+    pub times: u32,
+    /// When for the first time, in milliseconds since 1970.
+    pub first_at_ms: u64,
+    /// When last.
+    pub last_at_ms: u64,
 }
 
 /// A component with all that it needs and offers.
@@ -183,6 +197,7 @@ pub struct RunningChange {
     pub waiting: usize,
     /// What it waits for, the first of them.
     pub waits_for: Vec<String>,
-    /// The components among them of which an operation failed for good: without a person, it waits for ever.
+    /// The components among them, and among those that an earlier change waits for which this one waits for, of which an
+    /// operation failed for good: without a person, it waits for ever.
     pub stuck_on: Vec<String>,
 }

@@ -25,6 +25,11 @@ impl Failure {
         if output.is_empty() { self } else { Self(format!("{}\n{output}", self.0)) }
     }
 
+    /// What failed, without the output below it.
+    pub(super) fn first_line(&self) -> &str {
+        self.0.lines().next().unwrap_or_default()
+    }
+
     /// For the outcome: never longer than a detail may be.
     pub(super) fn detail(&self) -> &str {
         let mut end = self.0.len().min(DETAIL_BYTES_MAX);

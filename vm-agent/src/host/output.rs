@@ -26,14 +26,29 @@ const HEADER: &str = "=== ";
 pub(super) fn open(place: &Place, operation: &str, serial: u64) -> Result<(File, u64), Failure> {
     let path = place.output();
     let opened = (|| {
-        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
-        let now = OffsetDateTime::now_utc();
-        let (date, (hour, minute, second)) = (now.date(), now.time().as_hms());
-        writeln!(file, "{HEADER}{date} {hour:02}:{minute:02}:{second:02} UTC, task {serial}: {operation}")?;
+        let file = headed(&path, operation, serial)?;
         let begins = file.metadata()?.len();
         Ok((file, begins))
     })();
     io::Result::attempt(opened, format!("write {}", path.display()))
+}
+
+/// Writes down that what a task started has ended by itself, and how.
+pub(super) fn note_death(place: &Place, serial: u64, how: &str) -> Result<(), Failure> {
+    let path = place.output();
+    headed(&path, &format!("died: {how}"), serial).map(drop).attempt(format!("write {}", path.display()))
+}
+
+/// Opens the file after a new line that says what comes, or what has happened.
+fn headed(path: &Path, what: &str, serial: u64) -> io::Result<File> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    // What was written last may lack its end of line, and would hide this one.
+    let (last, _) = last_bytes(path, 0, 1)?;
+    let end = if last.first().is_none_or(|byte| *byte == b'\n') { "" } else { "\n" };
+    let now = OffsetDateTime::now_utc();
+    let (date, (hour, minute, second)) = (now.date(), now.time().as_hms());
+    writeln!(file, "{end}{HEADER}{date} {hour:02}:{minute:02}:{second:02} UTC, task {serial}: {what}")?;
+    Ok(file)
 }
 
 /// Opens an empty file for a check to write to: what passing checks write is of no interest.

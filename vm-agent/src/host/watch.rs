@@ -87,7 +87,12 @@ impl Component {
 
     pub(super) fn died(&self, failure: &Failure) {
         tracing::warn!(component = %self.id, serial = self.serial, "died");
-        let detail = self.concealed(failure.clone()).detail().into();
+        let failure = self.concealed(failure.clone());
+        // Whoever reads the log later wants to see where it ended; that it is told does not depend on it.
+        if let Err(error) = output::note_death(&self.place, self.serial, failure.first_line()) {
+            tracing::warn!(component = %self.id, %error, "its log cannot be written");
+        }
+        let detail = failure.detail().into();
         self.room.tell(HostOutcome::Died { component: self.id, serial: self.serial, detail });
     }
 }

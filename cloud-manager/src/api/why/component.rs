@@ -1,0 +1,306 @@
+//! Components: what one waits for, seen from whoever asks.
+
+use super::{Inquiry, Seen};
+use crate::{
+    api::{view::state, waits},
+    document::quoted,
+};
+use protocol::{
+    ComponentState, Name, Need, Operation,
+    manager::{BindingEntry, ComponentEntry, Health, Waiting},
+};
+use std::ptr;
+
+/// What whoever waits for a component wants of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// To be as it is expected to be.
+    AsExpected,
+    /// To be started, because its service is needed.
+    Started,
+    /// To announce its values, which it does before it starts.
+    Announced,
+    /// To stop, because it uses somebody who has to.
+    Stopped,
+}
+
+impl<'a> Inquiry<'a> {
+    /// A component, and why it is not as it is wanted.
+    pub(super) fn component(&mut self, depth: usize, entry: &'a ComponentEntry, wish: Wish) {
+        let (name, vm) = (&entry.name, self.book.vm_of(entry));
+        if !self.is_news(Seen::Component(name, entry.id), depth, name.as_str()) {
+            return;
+        }
+        let place = format!("{name} on vm {}", vm.name);
+        match (vm.health, state(entry)) {
+            (Health::Suspected(_), was) => {
+                let was = was.map_or("not taken up".into(), |it| it.to_string());
+                self.wrong(depth, entry, format!("{place} was {was} when it was last heard of"));
+                self.vm(depth + 1, vm);
+            }
+            (Health::Awaited, None) => {
+                let goes = if entry.is_leaving() { "is to be removed and was never there" } else { "is not there yet" };
+                self.wrong(depth, entry, format!("{place} {goes}: its VM is not"));
+                self.vm(depth + 1, vm);
+            }
+            (_, None) if entry.id.is_none() => {
+                self.wrong(depth, entry, format!("{place} is not ordered yet: it waits for its turn"));
+                self.all_changes(depth + 1);
+            }
+            (_, None) => {
+                self.wrong(depth, entry, format!("{place} is ordered, and its agent has yet to take it up"));
+                self.unanswered(entry);
+            }
+            (_, Some(ComponentState::Failed(operation))) => self.failed(depth, entry, operation),
+            (_, Some(ComponentState::Starting)) => {
+                let until = if wish == Wish::Stopped { ", which is not interrupted" } else { "" };
+                self.wrong(depth, entry, format!("{place} is starting{until}"));
+                self.remedy(format!(
+                    "holdfast component logs {} shows what it writes meanwhile",
+                    quoted(name.as_str())
+                ));
+            }
+            (_, Some(now @ (ComponentState::Started | ComponentState::Stopped)))
+                if self.is_going(entry) && self.waits.is_unanswered(entry) =>
+            {
+                self.wrong(
+                    depth,
+                    entry,
+                    format!("{place} is {now}, and its agent has yet to take the order to stop it"),
+                );
+                self.unanswered(entry);
+            }
+            (_, Some(ComponentState::Stopping)) => self.stopping(depth, entry, wish, &place),
+            (_, Some(ComponentState::Stopped)) => self.stopped(depth, entry, wish, &place),
+            (_, Some(ComponentState::Started)) => self.started(depth, entry, wish, &place),
+        }
+    }
+
+    /// An agent that answers does so at once; one that does not is suspected after a while.
+    fn unanswered(&mut self, entry: &ComponentEntry) {
+        let vm = &self.book.vm_of(entry).name;
+        self.remedy(format!("see to it that the agent of vm {vm} runs, if this stays so"));
+    }
+
+    /// An operation failed for good.
+    fn failed(&mut self, depth: usize, entry: &'a ComponentEntry, operation: Operation) {
+        let (name, vm) = (&entry.name, &self.book.vm_of(entry).name);
+        let detail = entry.id.and_then(|id| self.chronicle.failure(id));
+        let says = match operation {
+            Operation::Run => format!("{name} on vm {vm} died too often, and a person is needed"),
+            operation => format!("{name} on vm {vm}: {operation} failed, and a person is needed"),
+        };
+        self.wrong(depth, entry, says);
+        self.why.reasons.last_mut().expect("it was just told").detail = detail;
+        let word = quoted(name.as_str());
+        self.remedy(format!("holdfast component logs {word} shows all that it wrote"));
+        self.remedy(format!("holdfast component retry {word} tries it again, once what failed is mended"));
+        self.remedy(format!("holdfast component skip {word} lets it count as done"));
+        if !entry.is_leaving() && name.as_str().contains('/') {
+            self.remedy("holdfast apply FILE with a corrected file goes on from there".into());
+        }
+    }
+
+    /// It is about to end; where somebody wants it to run, that it lacks something is the reason.
+    fn stopping(&mut self, depth: usize, entry: &'a ComponentEntry, wish: Wish, place: &str) {
+        let lacks =
+            if entry.is_leaving() { Vec::new() } else { self.lacks(entry, |need| !matches!(need, Need::Weak(_))) };
+        let because = lacks.first().map(|it| format!(": {}", it.in_words())).unwrap_or_default();
+        self.wrong(depth, entry, format!("{place} is stopping{because}"));
+        let word = quoted(entry.name.as_str());
+        self.remedy(format!("holdfast component logs {word} shows what it writes meanwhile"));
+        // Whoever wants it stopped knows why.
+        if wish != Wish::Stopped {
+            self.follow(depth + 1, entry, &lacks);
+        }
+    }
+
+    fn stopped(&mut self, depth: usize, entry: &'a ComponentEntry, wish: Wish, place: &str) {
+        match wish {
+            Wish::Stopped => {
+                self.wrong(
+                    depth,
+                    entry,
+                    format!("{place} is stopped, and its agent has yet to give back what it held"),
+                );
+                return;
+            }
+            Wish::Announced if !entry.is_leaving() => {
+                self.wrong(depth, entry, format!("{place} has yet to announce its values: its host prepares it"));
+                return;
+            }
+            Wish::AsExpected | Wish::Started | Wish::Announced => {}
+        }
+        if entry.is_leaving() {
+            if self.is_going(entry) {
+                self.wrong(depth, entry, format!("{place} is stopped, and its host has yet to purge it"));
+            } else {
+                self.wrong(depth, entry, format!("{place} is stopped, and its removal waits for its turn"));
+                self.all_changes(depth + 1);
+            }
+            return;
+        }
+        let lacks = self.lacks(entry, |need| !matches!(need, Need::Weak(_)));
+        if lacks.is_empty() {
+            let says = format!("{place} is stopped: its host prepares it, or pauses before it tries again");
+            self.wrong(depth, entry, says);
+            let word = quoted(entry.name.as_str());
+            return self.remedy(format!("holdfast component logs {word} shows what it wrote so far"));
+        }
+        let says = lacks.iter().map(Lack::in_words).collect::<Vec<_>>().join(", ");
+        self.wrong(depth, entry, format!("{place} is stopped: {says}"));
+        self.follow(depth + 1, entry, &lacks);
+    }
+
+    fn started(&mut self, depth: usize, entry: &'a ComponentEntry, wish: Wish, place: &str) {
+        if entry.is_leaving() && !self.is_going(entry) && wish != Wish::Stopped {
+            self.wrong(depth, entry, format!("{place} is started, and its removal waits for its turn"));
+            return self.all_changes(depth + 1);
+        }
+        let goes = entry.is_leaving() || self.is_going(entry) || !entry.expected || wish == Wish::Stopped;
+        if goes {
+            let lacks = self.lacks(entry, |need| !matches!(need, Need::Weak(_)));
+            let because = match lacks.first() {
+                _ if entry.is_leaving() => " and is to be removed".to_owned(),
+                Some(lack) => format!(" and is to stop: {}", lack.in_words()),
+                None => " and is to stop".to_owned(),
+            };
+            let users = self.users(entry);
+            if users.is_empty() {
+                return self.wrong(depth, entry, format!("{place} is started{because}; nobody uses it any more"));
+            }
+            let some = if users.len() == 1 { "one client has".into() } else { format!("{} clients have", users.len()) };
+            self.wrong(depth, entry, format!("{place} is started{because}; {some} to let go of it first"));
+            return self.each(depth + 1, &users, |inquiry, depth, user| {
+                inquiry.component(depth, user, Wish::Stopped);
+            });
+        }
+        let lacks = self.lacks(entry, |_| true);
+        if lacks.is_empty() {
+            return self.well(depth, entry, place);
+        }
+        let says = lacks.iter().map(Lack::in_words).collect::<Vec<_>>().join(", ");
+        self.wrong(depth, entry, format!("{place} is started, but {says}"));
+        self.follow(depth + 1, entry, &lacks);
+    }
+
+    /// It is as it should be; but it may use somebody of whom nobody knows how it is.
+    fn well(&mut self, depth: usize, entry: &'a ComponentEntry, place: &str) {
+        let silent = |it: &&ComponentEntry| !waits::is_heard(self.book, it);
+        let held = self.book.borrowed(entry).filter(|it| it.is_held() && !it.need().is_value());
+        let silent: Vec<&ComponentEntry> = held.map(|it| self.book.provider_of(it)).filter(silent).collect();
+        if silent.is_empty() {
+            return self.tell(depth, entry, format!("{place} is started"));
+        }
+        self.wrong(depth, entry, format!("{place} is started, but uses what has not been heard of"));
+        self.each(depth + 1, &silent, |inquiry, depth, it| inquiry.component(depth, it, Wish::AsExpected));
+    }
+
+    /// Why imports lack what they need.
+    fn follow(&mut self, depth: usize, client: &'a ComponentEntry, lacks: &[Lack<'a>]) {
+        for Lack { import, need, bound, awaited, .. } in lacks {
+            let number = usize::try_from(need.number()).unwrap_or(usize::MAX);
+            if *bound < number {
+                let says = format!("import {import} of {} is bound to {bound} and needs {number}", client.name);
+                self.push(depth, client.name.to_string(), says);
+                self.remedy(unbound(client, import));
+            }
+            let wish = if need.is_value() { Wish::Announced } else { Wish::Started };
+            self.each(depth, awaited, |inquiry, depth, binding| {
+                let provider = inquiry.book.provider_of(binding);
+                let is_there =
+                    state(provider) == Some(ComponentState::Started) && waits::is_heard(inquiry.book, provider);
+                let stays = provider.expected && !provider.is_leaving() && !inquiry.is_going(provider);
+                if is_there && stays {
+                    let says = match waits::is_heard(inquiry.book, client) {
+                        true => format!(
+                            "{} is started, and the agents are about to agree on {}",
+                            provider.name,
+                            inquiry.book.wire(binding)
+                        ),
+                        false => format!("{} is started", provider.name),
+                    };
+                    inquiry.push(depth, provider.name.to_string(), says);
+                } else {
+                    inquiry.component(depth, provider, wish);
+                }
+            });
+        }
+    }
+
+    /// What imports of some sort need and do not hold.
+    fn lacks(&self, entry: &'a ComponentEntry, of: impl Fn(Need) -> bool) -> Vec<Lack<'a>> {
+        let mut lacks = Vec::new();
+        for (name, import) in entry.imports() {
+            let own = || self.book.borrowed(entry).filter(|it| self.book.wire(it).import == *name);
+            let held = own().filter(|it| it.is_held()).count();
+            if !of(import.need) || held >= usize::try_from(import.need.number()).unwrap_or(usize::MAX) {
+                continue;
+            }
+            let awaited = own().filter(|it| !it.is_held() && !it.is_leaving()).collect();
+            let awaited = waits::worst_first(self.book, awaited);
+            let bound = own().filter(|it| !it.is_leaving()).count();
+            lacks.push(Lack { import: name, need: import.need, held, bound, awaited });
+        }
+        lacks
+    }
+
+    /// Whether a change that is posted waits for it to be gone or to be restarted.
+    fn is_going(&self, entry: &ComponentEntry) -> bool {
+        let is_it = |it: &Waiting| match it {
+            Waiting::Component(name) => *name == entry.name,
+            Waiting::Started(name, true) => *name == entry.name && waits::is_to_restart(self.book, entry),
+            _ => false,
+        };
+        // Of two of one name, it is the one that leaves.
+        let is_the_one =
+            entry.is_leaving() || !self.book.components().any(|it| it.name == entry.name && it.is_leaving());
+        is_the_one && self.changes.iter().flat_map(|change| &change.waiting).any(is_it)
+    }
+
+    /// Those who have to let go of a component before it may stop.
+    fn users(&self, entry: &'a ComponentEntry) -> Vec<&'a ComponentEntry> {
+        let mut users: Vec<&ComponentEntry> = Vec::new();
+        for binding in self.book.lent(entry).filter(|it| waits::is_in_use(self.book, it)) {
+            let client = self.book.client_of(binding);
+            if !users.iter().any(|it| ptr::eq(*it, client)) {
+                users.push(client);
+            }
+        }
+        users
+    }
+}
+
+/// An import that needs more than it holds.
+struct Lack<'a> {
+    import: &'a Name,
+    need: Need,
+    held: usize,
+    /// How many providers it is bound to.
+    bound: usize,
+    /// Those of them that it does not hold.
+    awaited: Vec<&'a BindingEntry>,
+}
+
+impl Lack<'_> {
+    fn in_words(&self) -> String {
+        let Self { import, need, held, .. } = self;
+        let wants = match need {
+            Need::Strong(_) | Need::Value(_) => "needs",
+            Need::Weak(_) => "would use",
+        };
+        format!("its import {import} {wants} {} and holds {held}", need.number())
+    }
+}
+
+/// What to do about an import that is bound to too few.
+fn unbound(client: &ComponentEntry, import: &Name) -> String {
+    let name = client.name.as_str();
+    match name.split_once('/') {
+        Some((application, _)) => format!("holdfast reconcile {application} makes again what is still asked for"),
+        None => {
+            let binding = quoted(&format!("{name}.{import} -> PROVIDER.EXPORT"));
+            format!("holdfast binding add {binding} binds it to another provider")
+        }
+    }
+}

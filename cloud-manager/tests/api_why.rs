@@ -1,0 +1,470 @@
+//! Why something is not as it should be, told link by link: one story for each sort of reason.
+
+mod stand;
+
+use cloud_manager::document::{Accepted, Component, NewChange, RunningChange, Why};
+use protocol::{
+    HostOutcome, agent,
+    manager::{CloudOutcome, Input, Request},
+};
+use serde_json::{Value, json};
+use stand::{Stand, stage::Move};
+use std::sync::Arc;
+
+/// A database, an application that needs it, and a page that needs that one, each on a VM of its own.
+fn shop() -> Value {
+    json!({ "wishes": [
+        { "add-vm": { "name": "data", "cloud": "local" } },
+        { "add-vm": { "name": "web" } },
+        { "add-vm": { "name": "edge", "cloud": "local" } },
+        { "add-component": { "name": "database", "vm": "data", "exports": { "sql": {} },
+            "patience": { "start": { "retries": 0, "pause_ms_first": 0 } } } },
+        { "add-component": { "name": "app", "vm": "web", "exports": { "http": {} },
+            "imports": { "db": { "export": "sql" } } } },
+        { "add-component": { "name": "page", "vm": "edge", "imports": { "app": { "export": "http" } } } },
+        { "bind": "app.db → database.sql" },
+        { "bind": "page.app → app.http" },
+    ] })
+}
+
+/// A happening to a stand, in words of its own.
+type Story = &'static [fn(&Stand)];
+
+/// Each: what it shows, what happens around the making of the shop, of whom is asked, and what is told.
+const STORIES: &[(&str, Story, Story, &str, &str)] = &[
+    ("all is well", &[], &[], "app", "well\napp on vm web is started\n"),
+    ("a VM whose components all run", &[], &[], "data", "well\nvm data answers, and its only component is started\n"),
+    (
+        "a provider is busy",
+        &[slow_hosts],
+        &[],
+        "page",
+        "\
+page on vm edge is stopped: its import app needs 1 and holds 0
+  app on vm web is stopped: its import db needs 1 and holds 0
+    database on vm data is starting
+! holdfast component logs database shows what it writes meanwhile
+",
+    ),
+    (
+        "a provider failed",
+        &[slow_hosts],
+        &[fail_database],
+        "page",
+        "\
+page on vm edge is stopped: its import app needs 1 and holds 0
+  app on vm web is stopped: its import db needs 1 and holds 0
+    database on vm data: start failed, and a person is needed | failed
+! holdfast component logs database shows all that it wrote
+! holdfast component retry database tries it again, once what failed is mended
+! holdfast component skip database lets it count as done
+",
+    ),
+    (
+        "the VM of a component that failed",
+        &[slow_hosts],
+        &[fail_database],
+        "data",
+        "\
+vm data answers, but 1 of its 1 components is not as it should be
+  database on vm data: start failed, and a person is needed | failed
+! holdfast component logs database shows all that it wrote
+! holdfast component retry database tries it again, once what failed is mended
+! holdfast component skip database lets it count as done
+",
+    ),
+    (
+        "no agent has joined",
+        &[slow_clouds],
+        &[],
+        "app",
+        "\
+app on vm web is not there yet: its VM is not
+  vm web waits for an agent to join
+! holdfast token create --vm web makes the token with which its agent joins
+! holdfast vm remove web gives it up, with what was to run on it
+",
+    ),
+    (
+        "the cloud is busy",
+        &[slow_clouds],
+        &[],
+        "data",
+        "\
+vm data is being made by the cloud, and its agent has not been heard of yet
+! holdfast vm remove data gives it up, with what was to run on it
+",
+    ),
+    (
+        "the cloud could not",
+        &[slow_clouds],
+        &[no_room],
+        "database",
+        "\
+database on vm data is not there yet: its VM is not
+  vm data could not be made, and the cloud is asked again | no room
+! holdfast vm remove data gives it up, with what was to run on it
+",
+    ),
+    (
+        "a VM is silent",
+        &[],
+        &[silent_web],
+        "app",
+        "\
+app on vm web was started when it was last heard of
+  vm web has not been heard of; its components may run on
+! start the agent of vm web again, or mend the network between it and the manager
+! holdfast vm lost web declares it lost, if it will never come back
+",
+    ),
+    (
+        "a provider is silent, and its client goes on",
+        &[],
+        &[silent_web],
+        "page",
+        "\
+page on vm edge is started, but uses what has not been heard of
+  app on vm web was started when it was last heard of
+    vm web has not been heard of; its components may run on
+! start the agent of vm web again, or mend the network between it and the manager
+! holdfast vm lost web declares it lost, if it will never come back
+",
+    ),
+    (
+        "an agent has yet to hear of it",
+        &[],
+        &[slow_orders, restart_database],
+        "database",
+        "\
+database on vm data is started, and its agent has yet to take the order to stop it
+! see to it that the agent of vm data runs, if this stays so
+",
+    ),
+    (
+        "a VM is lost",
+        &[],
+        &[lose_data],
+        "page",
+        "\
+page on vm edge is stopped: its import app needs 1 and holds 0
+  app on vm web is stopped: its import db needs 1 and holds 0
+    import db of app is bound to 0 and needs 1
+! holdfast binding add 'app.db -> PROVIDER.EXPORT' binds it to another provider
+",
+    ),
+    (
+        "the lost VM itself",
+        &[],
+        &[lose_data],
+        "data",
+        "vm data is lost, with all that ran on it\n! holdfast vm add data makes another of its name\n",
+    ),
+    (
+        "one that is to be restarted waits for its clients, which wait for theirs",
+        &[],
+        &[slow_hosts, restart_database],
+        "database",
+        "\
+database on vm data is started and is to stop; one client has to let go of it first
+  app on vm web is started and is to stop: its import db needs 1 and holds 0; one client has to let go of it first
+    page on vm edge is stopping: its import app needs 1 and holds 0
+! holdfast component logs page shows what it writes meanwhile
+",
+    ),
+    (
+        "one that is to go waits for a client that is not heard of",
+        &[],
+        &[slow_hosts, silent_web, remove_all],
+        "database",
+        "\
+database on vm data is started and is to be removed; one client has to let go of it first
+  app on vm web was started when it was last heard of
+    vm web has not been heard of; its components may run on
+! start the agent of vm web again, or mend the network between it and the manager
+! holdfast vm lost web declares it lost, if it will never come back
+",
+    ),
+    (
+        "a VM that is to go waits for its components",
+        &[],
+        &[slow_hosts, remove_all],
+        "edge",
+        "\
+vm edge is to be removed, and its only component is not gone
+  page on vm edge is stopping
+! holdfast component logs page shows what it writes meanwhile
+",
+    ),
+    (
+        "a removal waits for what comes first",
+        &[],
+        &[slow_hosts, page_for_page],
+        "page",
+        "\
+page on vm edge is started, and its removal waits for its turn
+  change 2 (remove page, add new on edge, bind new.app → app.http) waits for new to start
+    new on vm edge is starting
+! holdfast component logs new shows what it writes meanwhile
+",
+    ),
+    (
+        "a change waits for another",
+        &[],
+        &[slow_hosts, restart_app_and_add, third_page],
+        "third",
+        "\
+third on vm edge is not ordered yet: it waits for its turn
+  change 2 (restart app, add new on edge, bind new.app → app.http) waits for 2 things
+    app on vm web is started and is to stop; one client has to let go of it first
+      page on vm edge is stopping: its import app needs 1 and holds 0
+    page: see above
+  change 3 (add third on edge, bind third.app → app.http) waits for change 2, which is about the same components
+    change 2: see above
+! holdfast component logs page shows what it writes meanwhile
+",
+    ),
+    (
+        "one that died is told with how often",
+        &[],
+        &[slow_hosts, database_dies],
+        "database",
+        "\
+database on vm data is stopped: its host prepares it, or pauses before it tries again (died 1)
+! holdfast component logs database shows what it wrote so far
+",
+    ),
+    (
+        "of two of one name both are told",
+        &[],
+        &[slow_hosts, replace_page],
+        "page",
+        "\
+page on vm edge is stopping
+! holdfast component logs page shows what it writes meanwhile
+----
+page on vm edge is not ordered yet: it waits for its turn
+  change 2 (remove page, add page on edge, bind page.app → app.http) waits for page to be gone
+    page on vm edge is stopping
+! holdfast component logs page shows what it writes meanwhile
+",
+    ),
+    (
+        "two that would use each other end a chain",
+        &[],
+        &[slow_hosts, add_friends],
+        "left",
+        "\
+left on vm data is starting
+! holdfast component logs left shows what it writes meanwhile
+",
+    ),
+];
+
+#[tokio::test]
+async fn every_sort_of_reason_is_told_to_its_end() {
+    let mut misfits = String::new();
+    for (number, (what, before, after, name, told)) in STORIES.iter().enumerate() {
+        let stand = Stand::new(&format!("why-{number}"));
+        before.iter().for_each(|it| it(&stand));
+        let _: Accepted = stand.client().post("/v1/changes", &shop()).await.expect("the shop is accepted");
+        after.iter().for_each(|it| it(&stand));
+        let answers: Vec<Why> = stand.client().get(&format!("/v1/why/{name}")).await.expect("there is an answer");
+        let shown: Vec<String> = answers.iter().map(shown).collect();
+        let shown = shown.join("----\n");
+        if shown != *told {
+            misfits += &format!("{what}, {name}:\n{shown}");
+        }
+    }
+    assert!(misfits.is_empty(), "{misfits}");
+}
+
+#[tokio::test]
+async fn a_vm_that_is_to_go_waits_for_its_components_before_it_waits_for_the_cloud() {
+    let stand = Stand::new("why-empty");
+    let client = stand.client();
+    let _: Accepted = client.post("/v1/changes", &shop()).await.expect("the shop is accepted");
+    let waits = || async {
+        let changes: Vec<RunningChange> = client.get("/v1/changes").await.expect("there are changes");
+        changes[0].waits_for.iter().filter(|it| it.contains("vm edge")).cloned().collect::<Vec<_>>()
+    };
+    slow_hosts(&stand);
+    remove_all(&stand);
+    assert_eq!(waits().await, ["vm edge to be empty"]);
+    slow_clouds(&stand);
+    assert_eq!(waits().await, ["the cloud to destroy vm edge"]);
+}
+
+#[tokio::test]
+async fn a_change_does_not_say_what_an_agent_will_do_that_has_yet_to_hear_of_it() {
+    let stand = Stand::new("why-unanswered");
+    let client = stand.client();
+    let _: Accepted = client.post("/v1/changes", &shop()).await.expect("the shop is accepted");
+    let waits = || async {
+        let changes: Vec<RunningChange> = client.get("/v1/changes").await.expect("there are changes");
+        changes[0].waits_for.iter().filter(|it| !it.starts_with("app") && !it.starts_with("page")).cloned().collect()
+    };
+    slow_orders(&stand);
+    restart_database(&stand);
+    let told: Vec<String> = waits().await;
+    assert_eq!(told, ["vm data to answer", "database to restart"]);
+    slow_hosts(&stand);
+    let told: Vec<String> = waits().await;
+    assert_eq!(told, ["database to restart, which waits for app to give back app.db → database.sql"]);
+}
+
+#[tokio::test]
+async fn a_change_that_waits_for_one_that_needs_a_person_needs_a_person() {
+    let stand = Stand::new("why-stuck");
+    let client = stand.client();
+    let _: Accepted = client.post("/v1/changes", &shop()).await.expect("the shop is accepted");
+    slow_hosts(&stand);
+    let patience = json!({ "start": { "retries": 0, "pause_ms_first": 0 } });
+    let new = json!({ "add-component": { "name": "new", "vm": "edge", "patience": patience } });
+    ask_by(&stand, "up-then-down", &json!([new, { "restart-component": "app" }]));
+    stand.direct(|theatre| theatre.stage.fail("new"));
+    ask(&stand, &json!([{ "restart-component": "app" }]));
+    let changes: Vec<RunningChange> = client.get("/v1/changes").await.expect("there are changes");
+    let told: Vec<_> = changes.iter().map(|it| (it.stuck_on.clone(), it.waits_for.clone())).collect();
+    let person = "new to start, which waits for a person to retry or skip its failed start".to_owned();
+    let other = "change 2, which is about the same components and waits for a person to help new".to_owned();
+    assert_eq!(told, [(vec!["new".to_owned()], vec![person]), (vec!["new".to_owned()], vec![other])]);
+}
+
+#[tokio::test]
+async fn of_many_the_one_that_needs_a_person_is_told_first() {
+    let stand = Stand::new("why-many");
+    slow_hosts(&stand);
+    let mut wishes = vec![json!({ "add-vm": { "name": "v" } })];
+    let provider = |number: u32| {
+        json!({ "add-component": { "name": format!("p{number}"), "vm": "v", "exports": { "x": {} },
+            "patience": { "start": { "retries": 0, "pause_ms_first": 0 } } } })
+    };
+    wishes.extend((0..20).map(provider));
+    wishes.push(
+        json!({ "add-component": { "name": "c", "vm": "v", "imports": { "x": { "export": "x", "strong": 20 } } } }),
+    );
+    wishes.extend((0..20).map(|number| json!({ "bind": format!("c.x → p{number}.x") })));
+    ask(&stand, &json!(wishes));
+    stand.direct(|theatre| theatre.stage.fail("p13"));
+    let why: Vec<Why> = stand.client().get("/v1/why/c").await.expect("there is an answer");
+    assert!(why[0].reasons[1].says.starts_with("p13 on vm v: start failed"), "{why:#?}");
+    assert_eq!(why[0].reasons.last().map(|it| it.says.as_str()), Some("and 15 more"));
+    let why: Vec<Why> = stand.client().get("/v1/why/v").await.expect("there is an answer");
+    assert!(why[0].reasons[1].says.starts_with("p13 on vm v: start failed"), "{why:#?}");
+    let all: Vec<Component> = stand.client().get("/v1/components").await.expect("there are components");
+    let client = all.iter().find(|it| it.name == "c").expect("it is there");
+    assert_eq!(client.waits_for.first().map(String::as_str), Some("p13 (failed to start) for x"));
+}
+
+fn shown(why: &Why) -> String {
+    let mut text = if why.well { "well\n".to_owned() } else { String::new() };
+    for reason in &why.reasons {
+        let detail = reason.detail.as_ref().map(|it| format!(" | {it}")).unwrap_or_default();
+        let deaths = reason.deaths.map(|it| format!(" (died {})", it.times)).unwrap_or_default();
+        text += &format!("{}{}{detail}{deaths}\n", "  ".repeat(reason.depth), reason.says);
+    }
+    why.remedies.iter().for_each(|it| text += &format!("! {it}\n"));
+    text
+}
+
+fn slow_hosts(stand: &Stand) {
+    stand.hold_back(|it| matches!(it, Move::Finish(..)));
+}
+
+fn slow_orders(stand: &Stand) {
+    stand.hold_back(|it| matches!(it, Move::Order(_)));
+}
+
+fn slow_clouds(stand: &Stand) {
+    stand.hold_back(|it| matches!(it, Move::Cloud(_)));
+}
+
+fn fail_database(stand: &Stand) {
+    stand.direct(|theatre| theatre.stage.fail("database"));
+}
+
+fn no_room(stand: &Stand) {
+    stand.direct(|theatre| {
+        let outcome = CloudOutcome::CreateFailed(theatre.stage.vm("data"), Arc::from("no room"));
+        theatre.stage.tell_manager(Input::FromCloud(outcome));
+    });
+}
+
+fn silent_web(stand: &Stand) {
+    stand.direct(|theatre| {
+        let vm = theatre.stage.vm("web");
+        theatre.stage.lose(vm);
+        theatre.stage.tell_manager(Input::FromCloud(CloudOutcome::Silent(vm)));
+    });
+}
+
+fn lose_data(stand: &Stand) {
+    stand.direct(|theatre| {
+        let vm = theatre.stage.vm("data");
+        theatre.stage.lose(vm);
+        theatre.stage.tell_manager(Input::FromCloud(CloudOutcome::Lost(vm)));
+    });
+}
+
+fn database_dies(stand: &Stand) {
+    stand.direct(|theatre| {
+        let (vm, component) = theatre.stage.place("database");
+        let outcome = HostOutcome::Died { component, serial: 1, detail: Arc::from("exit code 1") };
+        theatre.stage.tell_agent(vm, agent::Input::FromHost(outcome));
+    });
+}
+
+fn restart_database(stand: &Stand) {
+    ask(stand, &json!([{ "restart-component": "database" }]));
+}
+
+fn remove_all(stand: &Stand) {
+    ask(stand, &json!([{ "remove-vm": "data" }, { "remove-vm": "web" }, { "remove-vm": "edge" }]));
+}
+
+fn replace_page(stand: &Stand) {
+    let page = json!({ "name": "page", "vm": "edge", "imports": { "app": { "export": "http" } } });
+    let wishes = json!([{ "remove-component": "page" }, { "add-component": page }, { "bind": "page.app → app.http" }]);
+    ask_by(stand, "down-then-up", &wishes);
+}
+
+fn page_for_page(stand: &Stand) {
+    let page = json!({ "name": "new", "vm": "edge", "imports": { "app": { "export": "http" } } });
+    let wishes = json!([{ "remove-component": "page" }, { "add-component": page }, { "bind": "new.app → app.http" }]);
+    ask_by(stand, "up-then-down", &wishes);
+}
+
+fn restart_app_and_add(stand: &Stand) {
+    let page = json!({ "name": "new", "vm": "edge", "imports": { "app": { "export": "http" } } });
+    let wishes = json!([{ "restart-component": "app" }, { "add-component": page }, { "bind": "new.app → app.http" }]);
+    ask_by(stand, "down-then-up", &wishes);
+}
+
+fn third_page(stand: &Stand) {
+    let page = json!({ "name": "third", "vm": "edge", "imports": { "app": { "export": "http" } } });
+    ask(stand, &json!([{ "add-component": page }, { "bind": "third.app → app.http" }]));
+}
+
+fn add_friends(stand: &Stand) {
+    let friend = |name: &str| {
+        json!({ "add-component": { "name": name, "vm": "data", "exports": { "x": {} },
+            "imports": { "friend": { "export": "x", "weak": 1 } } } })
+    };
+    ask(
+        stand,
+        &json!([friend("left"), friend("right"), { "bind": "left.friend → right.x" }, { "bind": "right.friend → left.x" }]),
+    );
+}
+
+fn ask(stand: &Stand, wishes: &Value) {
+    ask_by(stand, "together", wishes);
+}
+
+/// Asks for a change behind the desk, where a story need not wait for an answer.
+fn ask_by(stand: &Stand, strategy: &str, wishes: &Value) {
+    let change = json!({ "strategy": strategy, "wishes": wishes });
+    let change: NewChange = serde_json::from_value(change).expect("it is a change");
+    let (change, _) = change.read().expect("it is well written");
+    stand.direct(|theatre| theatre.ask(Request::Make(change)));
+}
