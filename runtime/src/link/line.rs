@@ -100,6 +100,17 @@ impl Line {
         idle && (self.contact.held || self.ledger.has_mail())
     }
 
+    /// Takes note of where the peer is said to be. If that is elsewhere than before, it is no longer where it was seen: whoever
+    /// dialled there would wait until that is given up.
+    pub(super) fn introduce(&mut self, contact: Contact) {
+        if self.contact.address != contact.address {
+            self.seen_at = None;
+        }
+        self.contact = contact;
+        // What failed before may well work now.
+        self.failures = 0;
+    }
+
     /// Where to dial: where we were told, and every other time where the peer was last seen.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         match (self.contact.address, self.seen_at) {
@@ -153,5 +164,29 @@ impl Line {
             // It fails only if the writer is gone; then the connection is, and its end is on the way to us.
             let _ = live.batches.try_send(batch);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_said_to_be_elsewhere_is_not_dialled_where_it_was_seen() {
+        let address = |port: u16| Some(SocketAddr::from(([127, 0, 0, 1], port)));
+        let mut line = Line::new(LinkState::default());
+        line.introduce(Contact { address: address(1), held: false });
+        line.seen_at = address(2);
+        // Where it is said to be and where it was seen take turns.
+        assert_eq!(line.address(), address(1));
+        line.note_failure(false);
+        assert_eq!(line.address(), address(2));
+        // Said once more, that stays so; said to be elsewhere, it is dialled there, also after a failure.
+        line.introduce(Contact { address: address(1), held: true });
+        line.note_failure(false);
+        assert_eq!(line.address(), address(2));
+        line.introduce(Contact { address: address(3), held: false });
+        line.note_failure(false);
+        assert_eq!(line.address(), address(3));
     }
 }

@@ -155,10 +155,7 @@ impl Switchboard {
             }
             Command::Introduce { peer, contact } => {
                 if !self.revoked.contains(&peer) {
-                    let line = self.line(peer);
-                    line.contact = contact;
-                    // What failed before may well work now.
-                    line.failures = 0;
+                    self.line(peer).introduce(contact);
                     self.dial_if_wanted(peer);
                 }
             }
