@@ -8,8 +8,8 @@ use crate::{
     world::{Part, Place, World},
 };
 use protocol::{
-    ComponentState, Export, HeldBinding, Kind, Name, Need, Values, Wire, Wish, Work,
-    agent::{HoldingState, LoanState},
+    ComponentState, Export, HeldBinding, Kind, Name, Need, Operation, Values, Wire, Wish, Work,
+    agent::{Errand, HoldingState, LoanState},
     invariant::{self, View},
     manager::{ChangeState, ComponentEntry, Health, Request, Waiting},
 };
@@ -335,8 +335,11 @@ pub fn while_idle(world: &World) -> Option<Breach> {
     }
     let wrong = book.components().filter(|entry| !late.contains(&entry.name)).find_map(|entry| {
         let agent = world.agent(book.vm_of(entry).id?)?;
-        let state = agent.components().get(&entry.id?)?.state();
-        (entry.expected != (state == ComponentState::Started)).then(|| format!("{} is {state}", entry.name))
+        let component = agent.components().get(&entry.id?)?;
+        let (state, rebinds) = (component.state(), component.errand() == Errand::UnderWay(Operation::Rebind));
+        let wrong = entry.expected != (state == ComponentState::Started);
+        let how = if rebinds { "about to rebind".into() } else { state.to_string() };
+        (wrong || rebinds).then(|| format!("{} is {how}", entry.name))
     });
     wrong.map(|detail| Breach { property: DONE, detail })
 }

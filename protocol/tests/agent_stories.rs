@@ -90,8 +90,8 @@ fn what_comes_before_its_component_is_parked_and_taken_over() {
 #[test]
 fn a_rebind_lets_go_before_the_loan_is_given_back() {
     let (mut lone, it) = holder(Kind { rebinds: true, ..kind(Need::Weak(0)) });
-    // It was started before the loan came, so it is told of it now.
-    assert_eq!(lone.done(it, 2), "");
+    // It was started before the loan came, so it is told of it now; only then it counts as held.
+    assert_eq!(lone.done(it, 2), "report through 10: binding#5 held");
     assert_eq!(lone.hear(recall(5, false)), "host: rebind (task 3) with []; report through 10: binding#5 not held");
     assert_eq!(lone.done(it, 3), "to vm#2: unbind binding#5 confirmed");
     // Two things that happen during one rebind lead to one more, with the set as it then is.
@@ -100,8 +100,9 @@ fn a_rebind_lets_go_before_the_loan_is_given_back() {
     lone.hear(started(6));
     lone.hear(bind(7, it.0, "1"));
     lone.hear(started(7));
-    assert_eq!(lone.done(it, 4), "host: rebind (task 5) with [binding#5, binding#6, binding#7]");
-    assert_eq!(lone.done(it, 5), "");
+    let said = lone.done(it, 4);
+    assert_eq!(said, "host: rebind (task 5) with [binding#5, binding#6, binding#7]; report through 10: binding#5 held");
+    assert_eq!(lone.done(it, 5), "report through 10: binding#6 held, binding#7 held");
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl<'a> Waits<'a> {
             Waiting::Answer(vm) => format!("vm {vm} to answer"),
             Waiting::Started(name, true) => match self.book.component(name) {
                 Some(entry) if is_to_restart(self.book, entry) => format!("{name} to restart"),
-                Some(entry) if is_started(entry) => format!("{name} to be given what it uses"),
+                Some(entry) if is_started(entry) => format!("{name} to use all that it is bound to"),
                 _ => format!("{name} to start"),
             },
             Waiting::Started(name, false) => format!("{name} to stop"),

@@ -93,6 +93,12 @@ pub struct Holdings {
     imports: ShortMap<Name, ImportState>,
     /// What the present run knows, if it hears of values only when it starts.
     told: Option<Told>,
+    /// If it can rebind: what has come since the run began, and it was not told of yet.
+    untold: ShortSet<BindingId>,
+    /// Those of them that the rebind under way tells it of.
+    offered: ShortSet<BindingId>,
+    /// Whether there is a run.
+    running: bool,
 }
 
 impl Holdings {
@@ -146,8 +152,24 @@ impl Holdings {
         self.told.as_ref().is_some_and(|told| told.misses().next().is_some())
     }
 
+    /// A rebind begins: it tells all that is held.
+    pub(super) fn offer(&mut self) {
+        self.offered = self.untold.clone();
+    }
+
+    /// The rebind under way has ended, well or not.
+    pub(super) fn rebound(&mut self, well: bool) {
+        for binding in std::mem::take(&mut self.offered).into_iter().filter(|_| well) {
+            self.untold.remove(&binding);
+            self.unreported.insert(binding);
+        }
+    }
+
     /// A run begins, or has ended.
     pub(super) fn tell(&mut self, begins: bool) {
+        self.running = begins;
+        self.offered = ShortSet::default();
+        self.unreported.extend(std::mem::take(&mut self.untold));
         let Some(told) = &mut self.told else { return };
         let missed: Vec<Name> = told.misses().cloned().collect();
         if begins {
@@ -165,7 +187,7 @@ impl Holdings {
     }
 
     /// What the manager has not been told: each binding that is held now and was not, or the other way round. What only a
-    /// restart can take into use does not count as held before.
+    /// rebind or a restart can take into use does not count as held before.
     pub(super) fn news(&mut self) -> Vec<(BindingId, bool)> {
         let mut news = Vec::new();
         let missed: Vec<Name> = self.told.iter().flat_map(Told::misses).cloned().collect();
@@ -175,7 +197,7 @@ impl Holdings {
                 continue;
             };
             let fresh = || self.told.as_ref().is_some_and(|told| told.is_fresh(&holding.import, &holding.values));
-            let missed = missed.contains(&holding.import) && fresh();
+            let missed = self.untold.contains(&binding) || missed.contains(&holding.import) && fresh();
             let held = holding.state == HoldingState::Held && !missed;
             if std::mem::replace(&mut holding.reported, held) != held {
                 news.push((binding, held));
@@ -243,6 +265,12 @@ impl Holdings {
         let holding = self.all.get_mut(&binding).expect("only known holdings are moved");
         let before = std::mem::replace(&mut holding.state, state);
         let (import, held) = (holding.import.clone(), state == HoldingState::Held);
+        if !held {
+            self.untold.remove(&binding);
+            self.offered.remove(&binding);
+        } else if self.running && self.told.is_none() {
+            self.untold.insert(binding);
+        }
         if held != (before == HoldingState::Held)
             && self.told.as_mut().is_some_and(|told| told.hold(binding, &import, &holding.values, held))
         {
@@ -253,6 +281,8 @@ impl Holdings {
 
     pub(super) fn remove(&mut self, binding: BindingId) -> Option<Holding> {
         let holding = self.all.remove(&binding)?;
+        self.untold.remove(&binding);
+        self.offered.remove(&binding);
         self.know(binding, &holding.import, &holding.values, false, holding.state == HoldingState::Held);
         self.count(binding, &holding.import, holding.state, None);
         if !holding.reported {

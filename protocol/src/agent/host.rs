@@ -53,6 +53,7 @@ impl Turn<'_> {
             }
             Operation::Rebind if component.died => self.mourn(id, Arc::from("died while it was to rebind")),
             Operation::Rebind => {
+                component.holdings.rebound(true);
                 for binding in std::mem::take(&mut component.let_go) {
                     self.give_back(id, binding);
                 }
@@ -71,6 +72,9 @@ impl Turn<'_> {
         let component = self.component(id);
         let Errand::UnderWay(operation) = component.errand else { return };
         component.let_go = Default::default();
+        component.holdings.rebound(false);
+        // It was not told: the next attempt tells it the set as it then is.
+        component.changed |= operation == Operation::Rebind;
         if operation == Operation::Rebind && component.died {
             return self.mourn(id, detail);
         }

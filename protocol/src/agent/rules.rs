@@ -54,6 +54,7 @@ impl Turn<'_> {
             if component.wants_rebind(&dispensable) {
                 component.changed = false;
                 component.let_go = dispensable;
+                component.holdings.offer();
                 let bindings = component.holdings.usable();
                 self.ask(id, Work::Rebind { bindings });
             }

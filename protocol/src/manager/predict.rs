@@ -54,13 +54,14 @@ impl Book {
         Some(client)
     }
 
-    /// The components that may have to stop when these do, or when these come back: the backward closure over strong
-    /// imports and over those whose clients follow. Says, too, whether any of them follows something.
+    /// The components that may have to stop or to rebind when these do, or when these come back: the backward closure over
+    /// strong imports and over those whose clients follow, and the clients that are told of its members. Says, too, whether
+    /// any of them follows something.
     pub(super) fn dependents(&self, roots: impl IntoIterator<Item = Entry>) -> (BTreeSet<Entry>, bool) {
         let mut open: Vec<Entry> = roots.into_iter().collect();
         let borrows = |entry: &Entry| self.components.get(entry).into_iter().flat_map(|it| it.borrows());
         let mut followed = open.iter().flat_map(borrows).any(|binding| self.follows(&self.bindings[&binding]));
-        let mut found = BTreeSet::new();
+        let (mut found, mut told) = (BTreeSet::new(), BTreeSet::new());
         while let Some(entry) = open.pop() {
             let Some(component) = self.components.get(&entry) else { continue };
             if !found.insert(entry) {
@@ -70,8 +71,11 @@ impl Book {
                 let follows = self.follows(lent);
                 followed |= follows;
                 open.extend((follows || lent.need.is_strong()).then_some(lent.client));
+                let rebinds = self.components[&lent.client].kind.rebinds && !lent.need.is_value();
+                told.extend(rebinds.then_some(lent.client));
             }
         }
+        found.append(&mut told);
         (found, followed)
     }
 
