@@ -238,10 +238,12 @@ impl Manager {
             News::Accepted(_) | News::Refused(_) => about.map(Into::into),
             _ => self.books.names.about(&news).map(|name| name.to_string()),
         };
-        self.books.last_event += 1;
+        // A refusal changed nothing; whoever asked is answered, and nobody else needs to know. It takes no number, or whoever
+        // follows would believe to have missed something.
+        let kept = !matches!(news, News::Refused(_));
+        self.books.last_event += u64::from(kept);
         let event = Event { number: self.books.last_event, at_ms: at.0, news, about };
-        // A refusal changed nothing; whoever asked is answered, and nobody else needs to know.
-        if !matches!(event.news, News::Refused(_)) {
+        if kept {
             self.books.events.push_back(event.clone());
             if self.books.events.len() > EVENTS_MAX {
                 self.books.events.pop_front();
