@@ -18,6 +18,44 @@ pub(crate) const CONTAINER: &str = "container";
 const CONTAINER_NAME: &str = "{{ name | replace('/', '-') | replace('[', '-') | replace(']', '') }}";
 /// How often systemd is asked whether a unit is still there.
 const LIVENESS_MS: u64 = 2_000;
+/// How long systemd may take to answer: after an upgrade it starts itself anew.
+const UNIT_ATTEMPT_MS: u64 = 30_000;
+/// A unit that was started is up already.
+const UNIT_READY_MS: u64 = 5_000;
+/// How long a unit may take to start or to stop. systemd itself gives up after 90 s, and says why.
+const UNIT_MS: u64 = 120_000;
+
+/// A unit that runs already was started by somebody else (a package, a boot), before its files were written: so it is started
+/// anew. Earlier deaths are forgiven, because how often to try is said by `patience`. The number of this life of the unit is
+/// kept for the check.
+const UNIT_START: &str = r#"
+systemctl reset-failed "$1" 2> /dev/null
+systemctl restart "$1" && systemctl is-active --quiet "$1" &&
+    systemctl show --property=InvocationID "$1" > "$HOLDFAST_DIRECTORY/.unit" && exit
+systemctl status --no-pager --full --lines=10 "$1"
+exit 1"#;
+
+/// One that has failed says why, once. One that is not there (5) does not run.
+const UNIT_STOP: &str = r#"
+if systemctl is-failed --quiet "$1"; then
+    systemctl status --no-pager --full --lines=10 "$1"
+    systemctl reset-failed "$1"
+fi
+systemctl stop "$1"
+code=$?
+[ $code -eq 5 ] || exit $code"#;
+
+/// A unit in another life than the one that was started has died, even if systemd or somebody else has brought it back: whoever
+/// used it must hear of that. No answer from systemd says nothing about the unit, so it is asked again.
+const UNIT_CHECK: &str = r#"
+until told=$(systemctl show --property=ActiveState,InvocationID "$1"); do sleep 1; done
+case $told in
+    *ActiveState=active* | *ActiveState=reloading*) ;;
+    *) systemctl status --no-pager --full --lines=10 "$1"; exit 1 ;;
+esac
+case $told in *"$(cat "$HOLDFAST_DIRECTORY/.unit")"*) exit ;; esac
+echo "$1 was started again by somebody else"
+exit 1"#;
 /// How long an engine has beyond the grace, and how long a job may take.
 const ENGINE_MS: u64 = 20_000;
 const JOB_MS: u64 = 3_600_000;
@@ -54,7 +92,7 @@ pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environm
         }
         [None, None, Some(unit), None] => {
             let unit = builder.naming(unit, "a unit", Stage::Run)?;
-            Some(systemd(&unit, limit.unwrap_or(TIME_LIMIT_MS)))
+            Some(systemd(&unit, limit.unwrap_or(UNIT_MS)))
         }
         [None, None, None, Some(node)] => container(builder, node, limit, stop, environment),
         _ => {
@@ -71,17 +109,21 @@ pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environm
 }
 
 /// A unit of systemd: started, stopped and looked after by its name.
+///
+/// What systemd has to say of a unit that is not up is told with the failure: the unit's own output is nowhere else.
 fn systemd(unit: &str, time_limit_ms: u64) -> Driver {
-    let systemctl = |words: &[&str]| program(["systemctl"].iter().chain(words).copied().chain([unit]));
-    let command = |words: &[&str]| Command { run: systemctl(words), time_limit_ms };
+    let shell = |text: &str| program(["/bin/sh", "-c", text, "sh", unit]);
+    let command = |text: &str| Command { run: shell(text), time_limit_ms };
     Driver {
-        start: Start::Script(command(&["start"])),
-        stop: Some(command(&["stop"])),
+        start: Start::Script(command(UNIT_START)),
+        stop: Some(command(UNIT_STOP)),
         // It knows for certain: once is enough.
         check: Some(Check {
+            ready_within_ms: UNIT_READY_MS,
+            attempt_ms: UNIT_ATTEMPT_MS,
             liveness_ms: Some(LIVENESS_MS),
             failures_max: 1,
-            ..Check::of(Probe::Command { run: systemctl(&["is-active", "--quiet"]) })
+            ..Check::of(Probe::Command { run: shell(UNIT_CHECK) })
         }),
         purge: None,
         container: None,

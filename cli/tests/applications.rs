@@ -6,7 +6,7 @@ mod site;
 
 use cloud_manager::document::{Component, EventDocument};
 use serde_json::{Value, json};
-use site::{Site, order};
+use site::{Site, order, until};
 use std::{
     collections::BTreeSet,
     io::{Read, Write},
@@ -315,8 +315,27 @@ async fn imported_containers_are_run_checked_stopped_and_taken_away() {
     site.remove_everything().await;
 }
 
-/// A stand-in for systemctl, for which a unit is a file.
-const SYSTEMCTL: &str = "#!/bin/sh\nfolder=$(dirname \"$0\")\necho \"$@\" >> \"$folder/asked\"\ncase \"$1\" in\n  start) touch \"$folder/$2\" ;;\n  stop) rm -f \"$folder/$2\" ;;\n  is-active) test -e \"$folder/$3\" ;;\nesac\n";
+/// A stand-in for systemctl, for which a unit is a file that holds the number of its life. It gives no answer while there is a
+/// file `silent`, and knows no unit whose name begins with `no-`.
+const SYSTEMCTL: &str = r#"#!/bin/sh
+folder=$(dirname "$0")
+for unit; do :; done
+echo "$1 $unit" >> "$folder/asked"
+case "$1" in
+  restart)
+    case "$unit" in no-*) echo "Unit $unit not found."; exit 5 ;; esac
+    echo x >> "$folder/lives"
+    wc -l < "$folder/lives" > "$folder/$unit.new" && mv "$folder/$unit.new" "$folder/$unit" ;;
+  stop) case "$unit" in no-*) exit 5 ;; esac; rm -f "$folder/$unit" ;;
+  is-active) test -e "$folder/$unit" ;;
+  is-failed) exit 1 ;;
+  status) echo "what systemd says of $unit" ;;
+  show)
+    if test -e "$folder/silent"; then echo asked >> "$folder/unanswered"; exit 1; fi
+    test -e "$folder/$unit" && echo ActiveState=active || echo ActiveState=inactive
+    echo "InvocationID=$(cat "$folder/$unit" 2> /dev/null)." ;;
+esac
+"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn units_of_systemd_are_started_watched_and_stopped_in_order() {
@@ -327,19 +346,47 @@ async fn units_of_systemd_are_started_watched_and_stopped_in_order() {
     std::fs::write(&path, text).unwrap();
     apply(&site, &path);
     all_started(&site, 2).await;
-    // The unit ends by itself: its client lets go, it is started again, and the client comes back.
-    let seen = site.status().await.newest_event;
-    std::fs::remove_file(site.place.join("bin/db.service")).unwrap();
-    let told = site.events_until(seen, |it| it.text == "units/client[0] is started").await;
-    assert!(told.iter().any(|it| it.text == "units/client[0] is stopped"), "{told:?}");
+    // No answer from systemd says nothing about the unit: nobody stops.
+    let silent = site.place.join("bin/silent");
+    std::fs::write(&silent, "").unwrap();
+    let unanswered = site.place.join("bin/unanswered");
+    until("systemd is asked in vain", || unanswered.exists()).await;
+    std::fs::remove_file(&silent).unwrap();
+    // The unit ends by itself, and then is another life of itself at once: its client lets go both times, it is started
+    // again, and the client comes back.
+    let unit = site.place.join("bin/db.service");
+    for is_gone in [true, false] {
+        let seen = site.status().await.newest_event;
+        if is_gone {
+            std::fs::remove_file(&unit).unwrap();
+        } else {
+            std::fs::write(&unit, "another").unwrap();
+        }
+        let told = site.events_until(seen, |it| it.text == "units/client[0] is started").await;
+        assert!(told.iter().any(|it| it.text == "units/client[0] is stopped"), "{told:?}");
+    }
     site.done(&["remove", "units", "--yes"]);
     assert!(!site.place.join("bin/db.service").exists());
     let asked = std::fs::read_to_string(site.place.join("bin/asked")).unwrap();
-    let asked: Vec<&str> = asked.lines().filter(|it| !it.starts_with("is-active")).collect();
-    assert_eq!(asked.first(), Some(&"start db.service"));
+    let asked: Vec<&str> = asked.lines().filter(|it| !it.starts_with("is-") && !it.starts_with("show")).collect();
+    assert_eq!(asked.iter().find(|it| !it.starts_with("reset-failed")), Some(&"restart db.service"));
     assert_eq!(asked.last(), Some(&"stop db.service"));
-    assert_eq!(asked.iter().filter(|it| **it == "start db.service").count(), 2, "{asked:?}");
+    assert_eq!(asked.iter().filter(|it| **it == "restart db.service").count(), 3, "{asked:?}");
     site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_unit_that_does_not_start_says_why_and_can_be_removed() {
+    let site = Site::open("no-unit");
+    site.program("systemctl", SYSTEMCTL);
+    let text = "holdfast: 1\napplication: units\ntypes:\n  Server:\n    operations: { start: { systemd: no-such.service } }\n    patience: { start: { retries: 0 } }\nvms: { v: { cloud: local } }\ncomponents: { server: { type: Server } }\n";
+    let path = site.place.join("units.yaml");
+    std::fs::write(&path, text).unwrap();
+    let told = site.refused(&["apply", path.to_str().unwrap(), "--yes"]);
+    assert!(told.contains("Unit no-such.service not found."), "{told}");
+    assert!(told.contains("what systemd says of no-such.service"), "{told}");
+    site.done(&["remove", "units", "--yes"]);
     site.remove_everything().await;
 }
 
