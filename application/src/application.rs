@@ -175,6 +175,14 @@ impl Application {
                     "`{name}` reads import `{import}`, which it could do without, and has no `rebind`: while it runs, it is not told when that comes or goes, and when it comes back with other values it is restarted"
                 ));
             }
+            let listed: BTreeSet<&str> =
+                self.vms.values().flat_map(|it| it.resources.keys()).map(String::as_str).collect();
+            for unlisted in
+                component_type.resources.keys().filter(|it| !listed.is_empty() && !listed.contains(it.as_str()))
+            {
+                let right = hint(unlisted, listed.iter().copied());
+                remarks.push(format!("`{name}` uses `{unlisted}`, which no VM lists, so nobody counts it{right}"));
+            }
         }
         remarks
     }

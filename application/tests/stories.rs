@@ -6,7 +6,7 @@ mod shop;
 
 use application::{Difference, Expansion, How, Inputs, Key, Surroundings};
 use protocol::{Strategy, Wish};
-use shop::{SHOP, bindings, expand, expand_after, read, vms};
+use shop::{SHOP, bindings, expand, expand_after, problems, read, vms};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn difference(one: &Expansion, other: &Expansion) -> Difference {
@@ -226,6 +226,36 @@ fn whoever_is_not_told_of_what_it_reads_is_remarked_on() {
     assert!(remark.starts_with("`App` reads import `cache`"), "{remark}");
     let unread = deaf.replace("{% for cache in imports.cache %}cache = {{ cache.host }}\n        {% endfor %}", "");
     assert_eq!(remarks(&unread), [""; 0]);
+}
+
+#[test]
+fn a_resource_that_no_vm_lists_is_remarked_on() {
+    let text = |used: &str, vm: &str| {
+        let text = format!(
+            "holdfast: 1\napplication: a\ntypes: {{ T: {{ resources: {{ {used}: 2 }} }} }}\nvms: {{ v: {{ {vm} }} }}\ncomponents: {{ t: {{ type: T }} }}\n"
+        );
+        read(&text, &Inputs::default()).unwrap().remarks()
+    };
+    assert_eq!(text("cpu", "resources: { cpu: 4 }"), [""; 0]);
+    let expected = ["`T` uses `cpus`, which no VM lists, so nobody counts it (did you mean `cpu`?)"];
+    assert_eq!(text("cpus", "resources: { cpu: 4 }"), expected);
+    // Where nothing is listed, nothing is counted, and that is meant.
+    assert_eq!(text("cpu", ""), [""; 0]);
+}
+
+#[test]
+fn those_who_would_restart_each_other_without_end_are_drawn() {
+    let text = |at: &str, rebind: &str| {
+        format!(
+            "holdfast: 1\napplication: a\ntypes:\n  T:\n    imports: {{ other: {{ export: out, weak: 0 }} }}\n    exports: {{ out: {{ values: {{ mark: text }} }} }}\n    values: {{ mark: {{ template: x, at: {at} }} }}\n    operations: {{ start: {{ process: x }}{rebind} }}\nvms: {{ v: {{}} }}\ncomponents:\n  left: {{ type: T, bind: {{ other: right }} }}\n  right: {{ type: T, bind: {{ other: left }} }}\n"
+        )
+    };
+    let [told] = &problems(&text("start", ""))[..] else { panic!("{:?}", problems(&text("start", ""))) };
+    assert!(told.contains("restart each other without end"), "{told}");
+    assert!(told.contains("left[0] ─other→ right[0] ─other→ left[0]"), "{told}");
+    // What is chosen once ends where it began, and whoever can be told need not restart.
+    expand(&text("prepare", ""));
+    expand(&text("start", ", rebind: { signal: HUP }"));
 }
 
 #[test]

@@ -86,6 +86,8 @@ async fn a_provider_comes_back_with_new_values_and_exactly_those_who_were_told_t
     let (site, _) = cached("following");
     let mark = file(&site, "cached/cache[0]", "mark").await;
     let (before, after) = (says(&mark), site.status().await.newest_event);
+    // What is refused is told to whoever asked, and leaves no gap for those who follow.
+    site.refused(&["component", "remove", "cached/cache[0]"]);
     site.done(&["component", "restart", "cached/cache[0]"]);
     // The command has waited for all of it: whoever has a `rebind` was told, whoever has none has restarted, and whoever needs
     // that one is back.
@@ -96,6 +98,7 @@ async fn a_provider_comes_back_with_new_values_and_exactly_those_who_were_told_t
     assert_eq!(says(&file(&site, "cached/app[0]", "told").await), says(&mark));
     assert_eq!(says(&file(&site, "cached/listener[0]", "heard").await), says(&mark));
     let told = told_since(&site, after).await;
+    assert_eq!(told.first().map(|event| event.number), Some(after + 1));
     assert_eq!(order(&told, "stopping"), ["cached/cache[0]", "cached/front[0]", "cached/app[0]"]);
     assert_eq!(order(&told, "started"), ["cached/cache[0]", "cached/app[0]", "cached/front[0]"]);
 
