@@ -6,7 +6,7 @@
 
 use super::{
     News, Request, Turn,
-    book::{BindingEntry, Book, ComponentEntry, Entry, Health, VmEntry},
+    book::{BindingEntry, Book, ComponentEntry, Entry, Health, Hearing, VmEntry},
     import::ImportEntry,
     phases::{Deed, Running},
 };
@@ -297,7 +297,13 @@ impl<'a> Draft<'a> {
             return self.refusals.push(Refusal::DuplicateBinding { wire: wire.clone() });
         }
         let entry = self.book.next_entry();
+        let hearing = match &self.book.components[&provider].kind.exports[&wire.export] {
+            _ if self.book.components[&client].kind.rebinds => Hearing::ByRebind,
+            export if export.has_values() => Hearing::ByRestart,
+            _ => Hearing::Never,
+        };
         let fresh = BindingEntry {
+            hearing,
             id: None,
             client,
             import: wire.import.clone(),

@@ -143,6 +143,17 @@ impl ComponentEntry {
     }
 }
 
+/// How a client that runs hears of what it is lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) enum Hearing {
+    /// There is nothing to hear.
+    Never,
+    /// It is told while it runs.
+    ByRebind,
+    /// It hears of values only when it starts.
+    ByRestart,
+}
+
 /// A binding in the book.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BindingEntry {
@@ -153,6 +164,7 @@ pub struct BindingEntry {
     pub(super) provider: Entry,
     pub(super) export: Name,
     pub(super) need: Need,
+    pub(super) hearing: Hearing,
     pub(super) leaving: bool,
     pub(super) left: bool,
     /// Whether its client is expected to hold it.

@@ -3,8 +3,8 @@
 //! It is the least fixed point of "posted, not removed, and enough providers expected". Strong imports form no cycle, so
 //! it is found by looking again at whatever may have changed, and at its clients, until nothing changes.
 
-use super::book::{BindingEntry, Book, Entry};
-use crate::{Export, Need};
+use super::book::{BindingEntry, Book, Entry, Hearing};
+use crate::Need;
 use std::collections::BTreeSet;
 
 impl Book {
@@ -71,8 +71,8 @@ impl Book {
                 let follows = self.follows(lent);
                 followed |= follows;
                 open.extend((follows || lent.need.is_strong()).then_some(lent.client));
-                let rebinds = self.components[&lent.client].kind.rebinds && !lent.need.is_value();
-                told.extend(rebinds.then_some(lent.client));
+                let is_told = lent.hearing == Hearing::ByRebind && !lent.need.is_value();
+                told.extend(is_told.then_some(lent.client));
             }
         }
         found.append(&mut told);
@@ -88,12 +88,11 @@ impl Book {
     /// Whether a client may go on without a provider and restart when that comes back with other values: it hears of values
     /// only when it starts.
     pub(super) fn follows(&self, binding: &BindingEntry) -> bool {
-        let (client, provider) = (&self.components[&binding.client], &self.components[&binding.provider]);
-        let import = &client.imports[&binding.import];
-        let spares = match import.need {
+        let import = || &self.components[&binding.client].imports[&binding.import];
+        let spares = || match import().need {
             Need::Weak(_) => true,
-            Need::Strong(number) | Need::Value(number) => import.tally.posted > number.min(import.ordered),
+            Need::Strong(number) | Need::Value(number) => import().tally.posted > number.min(import().ordered),
         };
-        spares && !client.kind.rebinds && provider.kind.exports.get(&binding.export).is_some_and(Export::has_values)
+        binding.hearing == Hearing::ByRestart && spares()
     }
 }
