@@ -5,7 +5,6 @@
 
 mod site;
 
-use cloud_manager::document::{Component, EventDocument};
 use site::{Site, order};
 use std::{fs, path::PathBuf};
 
@@ -62,29 +61,14 @@ fn cached(name: &str) -> (Site, PathBuf) {
     (site, path)
 }
 
-/// A file of a component on this machine.
-async fn file(site: &Site, component: &str, file: &str) -> PathBuf {
-    let all: Vec<Component> = site.client.get("/v1/components").await.unwrap();
-    let component = all.iter().find(|it| it.name == component).unwrap();
-    let vms: Vec<cloud_manager::document::Vm> = site.client.get("/v1/vms").await.unwrap();
-    let vm = vms.iter().find(|it| it.name == component.vm).unwrap();
-    site.vm(vm.id.unwrap()).join(format!("components/{}", component.id.unwrap())).join("home").join(file)
-}
-
 fn says(path: &PathBuf) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
-}
-
-/// What was told since a number, up to now.
-async fn told_since(site: &Site, after: u64) -> Vec<EventDocument> {
-    let newest = site.status().await.newest_event;
-    site.events_until(after, |event| event.number >= newest).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_provider_comes_back_with_new_values_and_exactly_those_who_were_told_the_old_ones_follow() {
     let (site, _) = cached("following");
-    let mark = file(&site, "cached/cache[0]", "mark").await;
+    let mark = site.file("cached/cache[0]", "mark").await;
     let (before, after) = (says(&mark), site.status().await.newest_event);
     // What is refused is told to whoever asked, and leaves no gap for those who follow.
     site.refused(&["component", "remove", "cached/cache[0]"]);
@@ -95,9 +79,9 @@ async fn a_provider_comes_back_with_new_values_and_exactly_those_who_were_told_t
         assert_eq!(site.state(component).await, "started", "{component}");
     }
     assert_ne!(says(&mark), before);
-    assert_eq!(says(&file(&site, "cached/app[0]", "told").await), says(&mark));
-    assert_eq!(says(&file(&site, "cached/listener[0]", "heard").await), says(&mark));
-    let told = told_since(&site, after).await;
+    assert_eq!(says(&site.file("cached/app[0]", "told").await), says(&mark));
+    assert_eq!(says(&site.file("cached/listener[0]", "heard").await), says(&mark));
+    let told = site.told_since(after).await;
     assert_eq!(told.first().map(|event| event.number), Some(after + 1));
     assert_eq!(order(&told, "stopping"), ["cached/cache[0]", "cached/front[0]", "cached/app[0]"]);
     assert_eq!(order(&told, "started"), ["cached/cache[0]", "cached/app[0]", "cached/front[0]"]);
@@ -105,7 +89,7 @@ async fn a_provider_comes_back_with_new_values_and_exactly_those_who_were_told_t
     // One that comes back as it was disturbs nobody.
     let after = site.status().await.newest_event;
     site.done(&["component", "restart", "cached/shelf[0]"]);
-    assert_eq!(order(&told_since(&site, after).await, "stopping"), ["cached/shelf[0]"]);
+    assert_eq!(order(&site.told_since(after).await, "stopping"), ["cached/shelf[0]"]);
     site.audit(&[]);
 }
 
@@ -120,10 +104,10 @@ async fn a_provider_is_replaced_and_the_plan_says_who_restarts() {
     assert_eq!(plan["foresight"]["stopped"], serde_json::json!(stops));
     let after = site.status().await.newest_event;
     site.done(&[&["apply", path.to_str().unwrap(), "--yes"][..], &arguments].concat());
-    let mut stopped = order(&told_since(&site, after).await, "stopping");
+    let mut stopped = order(&site.told_since(after).await, "stopping");
     stopped.sort();
     assert_eq!(stopped, stops.map(|it| format!("cached/{it}")));
-    let mark = file(&site, "cached/cache[0]", "mark").await;
-    assert_eq!(says(&file(&site, "cached/app[0]", "told").await), says(&mark));
+    let mark = site.file("cached/cache[0]", "mark").await;
+    assert_eq!(says(&site.file("cached/app[0]", "told").await), says(&mark));
     site.audit(&[]);
 }

@@ -6,7 +6,7 @@
 mod site;
 
 use cloud_manager::client::{ClientError, segment};
-use cloud_manager::document::{Accepted, ApplicationRecord, Component, EventDocument, NewChange, NewComponent};
+use cloud_manager::document::{Accepted, ApplicationRecord, Component, NewChange, NewComponent};
 use serde_json::{Value, json};
 use site::{HOLDFAST, Site, bind, order};
 use std::{
@@ -58,21 +58,6 @@ async fn components(site: &Site) -> Vec<Component> {
     site.client.get("/v1/components").await.unwrap()
 }
 
-/// The file of a component on this machine.
-async fn file(site: &Site, component: &str, file: &str) -> PathBuf {
-    let all = components(site).await;
-    let component = all.iter().find(|it| it.name == component).unwrap();
-    let vms: Vec<cloud_manager::document::Vm> = site.client.get("/v1/vms").await.unwrap();
-    let vm = vms.iter().find(|it| it.name == component.vm).unwrap();
-    site.vm(vm.id.unwrap()).join(format!("components/{}", component.id.unwrap())).join("home").join(file)
-}
-
-/// What was told since a number, up to now.
-async fn told_since(site: &Site, after: u64) -> Vec<EventDocument> {
-    let newest = site.status().await.newest_event;
-    site.events_until(after, |event| event.number >= newest).await
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn drift_is_found_and_mended_in_safe_order() {
     let (site, path) = shop("drift");
@@ -80,7 +65,7 @@ async fn drift_is_found_and_mended_in_safe_order() {
     assert!(told.contains("Everything is as it was asked for (5 components looked at)"), "{told}");
 
     // Somebody edits a file, removes a component and adds one by hand.
-    let edited = file(&site, "shop/database[0]", "database.conf").await;
+    let edited = site.file("shop/database[0]", "database.conf").await;
     fs::write(&edited, "password 1234").unwrap();
     site.done(&["component", "remove", "shop/web[3]"]);
     site.done(&["component", "add", "shop/web[9]", "--on", "shop/web[0]", "--start", "exec sleep 100000"]);
@@ -104,7 +89,7 @@ async fn drift_is_found_and_mended_in_safe_order() {
     let after = site.status().await.newest_event;
     let told = site.done(&["reconcile", "shop", "--yes"]);
     assert!(told.contains("↻ database[0] starts again: file database.conf was changed"), "{told}");
-    let told = told_since(&site, after).await;
+    let told = site.told_since(after).await;
     // Whoever needs the database stops before it does, and starts after it has.
     assert!(order(&told, "stopped").contains(&"shop/web[0]".to_owned()), "{told:?}");
     assert!(order(&told, "started").contains(&"shop/database[0]".to_owned()), "{told:?}");
@@ -122,7 +107,7 @@ async fn one_component_is_mended_and_the_others_are_left() {
     let (site, _) = shop("single");
     for component in ["shop/database[0]", "shop/web[0]"] {
         let name = if component == "shop/web[0]" { "web.conf" } else { "database.conf" };
-        fs::write(file(&site, component, name).await, "nonsense").unwrap();
+        fs::write(site.file(component, name).await, "nonsense").unwrap();
     }
     site.done(&["component", "remove", "shop/web[3]"]);
     site.done(&["component", "add", "shop/web[9]", "--on", "shop/web[0]", "--start", "exec sleep 100000"]);
@@ -141,7 +126,7 @@ async fn one_component_is_mended_and_the_others_are_left() {
     let told = site.done(&["reconcile", "shop/web[3]", "--yes"]);
     let left = "3 other things of shop are not as asked for; holdfast reconcile shop mends them";
     assert!(told.contains("+ web[3] on web[1]") && told.contains(left), "{told}");
-    let events = told_since(&site, after).await;
+    let events = site.told_since(after).await;
     assert_eq!(order(&events, "started"), ["shop/web[3]"]);
     assert_eq!(order(&events, "stopping"), [""; 0]);
 
@@ -151,8 +136,8 @@ async fn one_component_is_mended_and_the_others_are_left() {
     assert_eq!((&told["restarts"], &told["left"]), (&json!({ "web[0]": ["file web.conf was changed"] }), &json!(2)));
     let after = site.status().await.newest_event;
     site.done(&["reconcile", "shop/web[0]", "--yes"]);
-    assert_eq!(order(&told_since(&site, after).await, "stopping"), ["shop/web[0]"]);
-    assert_eq!(fs::read_to_string(file(&site, "shop/web[0]", "web.conf").await).unwrap(), "hello key-of-swordfish");
+    assert_eq!(order(&site.told_since(after).await, "stopping"), ["shop/web[0]"]);
+    assert_eq!(fs::read_to_string(site.file("shop/web[0]", "web.conf").await).unwrap(), "hello key-of-swordfish");
 
     // One that nobody asked for goes. What is left is still known to be wrong.
     let told = site.done(&["reconcile", "shop/web[9]", "--yes"]);
@@ -243,7 +228,7 @@ async fn another_under_the_same_name_is_found_and_replaced() {
         "{told}"
     );
     site.done(&["check"]);
-    assert_eq!(fs::read_to_string(file(&site, "shop/web[1]", "web.conf").await).unwrap(), "hello key-of-swordfish");
+    assert_eq!(fs::read_to_string(site.file("shop/web[1]", "web.conf").await).unwrap(), "hello key-of-swordfish");
     site.audit(&[]);
     site.remove_everything().await;
 }
@@ -252,9 +237,9 @@ async fn another_under_the_same_name_is_found_and_replaced() {
 async fn nobody_is_shown_a_secret() {
     let (site, _) = shop("secrets");
     // The component has it, and so has who it was handed to.
-    let database = file(&site, "shop/database[0]", "database.conf").await;
+    let database = site.file("shop/database[0]", "database.conf").await;
     assert_eq!(fs::read_to_string(database).unwrap(), "password swordfish");
-    let web = file(&site, "shop/web[0]", "web.conf").await;
+    let web = site.file("shop/web[0]", "web.conf").await;
     assert_eq!(fs::read_to_string(&web).unwrap(), "hello key-of-swordfish");
 
     // It is in no output, no document and no drawing.
@@ -283,7 +268,7 @@ async fn nobody_is_shown_a_secret() {
 
     // Whoever replaces the component by hand takes the secret over without seeing it.
     site.done(&["component", "replace", "shop/database[0]"]);
-    let database = file(&site, "shop/database[0]", "database.conf").await;
+    let database = site.file("shop/database[0]", "database.conf").await;
     assert_eq!(fs::read_to_string(database).unwrap(), "password swordfish");
     // What nobody has cannot be taken over.
     let mut stranger = definition;
@@ -317,7 +302,7 @@ async fn a_group_is_replaced_a_few_at_a_time() {
     let after = site.status().await.newest_event;
     let told = site.done(&["apply", path.to_str().unwrap(), "--rolling", "1", "--yes"]);
     assert!(told.contains("In 4 steps, one after the other") && told.contains("Step 4 of 4"), "{told}");
-    let told = told_since(&site, after).await;
+    let told = site.told_since(after).await;
     // Never two of them out at once.
     let mut out: BTreeSet<String> = BTreeSet::new();
     for event in told.iter().filter(|it| it.component.is_some()) {
@@ -331,7 +316,7 @@ async fn a_group_is_replaced_a_few_at_a_time() {
     }
     assert!(!order(&told, "stopped").contains(&"shop/database[0]".to_owned()));
     for index in 0..4 {
-        let file = file(&site, &format!("shop/web[{index}]"), "web.conf").await;
+        let file = site.file(&format!("shop/web[{index}]"), "web.conf").await;
         assert!(fs::read_to_string(file).unwrap().starts_with("welcome"));
     }
     let all = components(&site).await;
@@ -340,7 +325,7 @@ async fn a_group_is_replaced_a_few_at_a_time() {
     // All of it is remembered: the same again is nothing, and back is one command.
     assert!(site.done(&["apply", path.to_str().unwrap(), "--yes"]).contains("Nothing is different."));
     site.done(&["rollback", "shop", "--rolling", "2", "--yes"]);
-    assert!(fs::read_to_string(file(&site, "shop/web[3]", "web.conf").await).unwrap().starts_with("hello"));
+    assert!(fs::read_to_string(site.file("shop/web[3]", "web.conf").await).unwrap().starts_with("hello"));
     site.audit(&[]);
     site.remove_everything().await;
 }

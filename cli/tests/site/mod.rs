@@ -234,6 +234,20 @@ impl Site {
         found.map_or("gone".into(), |it| it.state.to_string())
     }
 
+    /// What was told since a number, up to now.
+    pub(crate) async fn told_since(&self, after: u64) -> Vec<EventDocument> {
+        let newest = self.status().await.newest_event;
+        self.events_until(after, |event| event.number >= newest).await
+    }
+
+    /// A file of a component on this machine.
+    pub(crate) async fn file(&self, component: &str, file: &str) -> PathBuf {
+        let status = self.status().await;
+        let component = status.components.iter().find(|it| it.name == component).unwrap();
+        let vm = status.vms.iter().find(|it| it.name == component.vm).unwrap();
+        self.vm(vm.id.unwrap()).join(format!("components/{}", component.id.unwrap())).join("home").join(file)
+    }
+
     /// Every property, checked on the journals.
     pub(crate) fn audit(&self, more: &[&Path]) -> Value {
         let mut command = Command::new(HOLDFAST);
