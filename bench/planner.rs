@@ -139,8 +139,8 @@ fn pipeline(step: usize, preferences: &str) -> Problem {
     let from = specification.find("forall").expect("balancers are alone");
     let to = specification.find(';').expect("it has preferences");
     let counts: Vec<String> = COUNTS.iter().map(|(name, counts)| format!("{name} = {}", counts[step])).collect();
-    let wish = format!("DB = 1 and {} and {}; {preferences}", counts.join(" and "), &specification[from..to]);
-    file["specification"] = json!(wish);
+    let requirements = format!("DB = 1 and {} and {}; {preferences}", counts.join(" and "), &specification[from..to]);
+    file["specification"] = json!(requirements);
     read(&file.to_string()).expect("the pipeline is well formed")
 }
 
@@ -184,7 +184,7 @@ fn generated(classes: i64, nodes: i64, types: i64, instances: i64) -> Value {
         i64::try_from((state >> 33) % sides.unsigned_abs()).expect("it is below the number of sides")
     };
     let mut components = serde_json::Map::new();
-    let mut wish = Vec::new();
+    let mut requirements = Vec::new();
     for number in 0..types {
         let cores = [1, 1, 2, 2, 3, 4, 6][usize::try_from(dice(7)).expect("it is below 7")];
         let memory = 100 * (1 + dice(8));
@@ -195,7 +195,7 @@ fn generated(classes: i64, nodes: i64, types: i64, instances: i64) -> Value {
             "provides": [ { "ports": [ format!("I{number}") ], "num": -1 } ],
         });
         components.insert(format!("m{number:02}"), described);
-        wish.push(format!("m{number:02} = {}", instances / types));
+        requirements.push(format!("m{number:02} = {}", instances / types));
     }
     let mut locations = serde_json::Map::new();
     for number in 0..classes {
@@ -208,6 +208,6 @@ fn generated(classes: i64, nodes: i64, types: i64, instances: i64) -> Value {
     json!({
         "components": components,
         "locations": locations,
-        "specification": format!("{}; cost; (sum ?x in components: ?x)", wish.join(" and ")),
+        "specification": format!("{}; cost; (sum ?x in components: ?x)", requirements.join(" and ")),
     })
 }

@@ -4,7 +4,7 @@ use crate::{
     difference::{Difference, How, bindings_of},
     expansion::{Definition, Expansion, Key},
 };
-use protocol::{Change, Import, Kind, Name, Strategy, Wire, Wish};
+use protocol::{Change, Edit, Import, Kind, Name, Strategy, Wire};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -36,7 +36,7 @@ impl Difference {
         }
     }
 
-    /// The wishes that make `after` out of `before`. A component that is replaced takes its bindings with it: those to its
+    /// The edits that make `after` out of `before`. A component that is replaced takes its bindings with it: those to its
     /// own providers, and those of its clients, also of clients in `others`.
     ///
     /// A secret that is not among the texts is left out; its templates then fail.
@@ -49,16 +49,16 @@ impl Difference {
         secrets: &SecretTexts,
     ) -> Planned {
         let application = &after.application;
-        let mut wishes = Vec::new();
+        let mut edits = Vec::new();
         let mut clouds = BTreeMap::new();
         for (key, how) in &self.vms {
             let vm = key.scoped(application);
             if matches!(how, How::Removed | How::Replaced(_)) {
-                wishes.push(Wish::RemoveVm { vm: vm.clone() });
+                edits.push(Edit::RemoveVm { vm: vm.clone() });
             }
             if matches!(how, How::Added | How::Replaced(_)) {
                 clouds.extend(after.vms[key].cloud.clone().map(|cloud| (vm.clone(), cloud)));
-                wishes.push(Wish::AddVm { vm });
+                edits.push(Edit::AddVm { vm });
             }
         }
         let leaving_vm = |key: &Key| matches!(self.vms.get(key), Some(How::Removed | How::Replaced(_)));
@@ -68,15 +68,15 @@ impl Difference {
         for (key, how) in &self.components {
             let component = key.scoped(application);
             if matches!(how, How::Removed | How::Replaced(_)) && !leaving_vm(&before.components[key].vm) {
-                wishes.push(Wish::RemoveComponent { component: component.clone() });
+                edits.push(Edit::RemoveComponent { component: component.clone() });
             }
             match how {
                 How::Removed => {}
                 How::Added | How::Replaced(_) => {
                     let vm = after.components[key].vm.scoped(application);
-                    wishes.push(Wish::AddComponent { component, vm, kind: kinds.kind(key) });
+                    edits.push(Edit::AddComponent { component, vm, kind: kinds.kind(key) });
                 }
-                How::Adjusted(_) => wishes.extend(adjusted(before, after, key)),
+                How::Adjusted(_) => edits.extend(adjusted(before, after, key)),
             }
         }
         let goes = |key: &Key| matches!(self.components.get(key), Some(How::Removed | How::Replaced(_)));
@@ -84,10 +84,10 @@ impl Difference {
             // With a component, its bindings go by themselves.
             let provider_goes = it.provider.application.is_none() && goes(&it.provider.key);
             if !goes(&it.client) && !provider_goes {
-                wishes.push(Wish::RemoveBinding(wire(application, it)));
+                edits.push(Edit::RemoveBinding(wire(application, it)));
             }
         }
-        wishes.extend(self.bound.iter().map(|it| Wish::AddBinding(wire(application, it))));
+        edits.extend(self.bound.iter().map(|it| Edit::AddBinding(wire(application, it))));
         if !replaced.is_empty() {
             let new: BTreeSet<&crate::difference::Binding> = self.bound.iter().collect();
             for key in after.components.keys() {
@@ -95,17 +95,17 @@ impl Difference {
                 let moved = kept.filter(|it| {
                     replaced.contains(key) || (it.provider.application.is_none() && replaced.contains(&it.provider.key))
                 });
-                wishes.extend(moved.map(|it| Wish::AddBinding(wire(application, &it))));
+                edits.extend(moved.map(|it| Edit::AddBinding(wire(application, &it))));
             }
             for other in others.iter().filter(|it| it.application != *application) {
                 let bindings = other.components.keys().flat_map(|key| bindings_of(other, key));
                 let ours = bindings.filter(|it| {
                     it.provider.application.as_ref() == Some(application) && replaced.contains(&it.provider.key)
                 });
-                wishes.extend(ours.map(|it| Wish::AddBinding(wire(&other.application, &it))));
+                edits.extend(ours.map(|it| Edit::AddBinding(wire(&other.application, &it))));
             }
         }
-        Planned { change: Change { strategy, incomplete: false, wishes }, clouds }
+        Planned { change: Change { strategy, incomplete: false, edits }, clouds }
     }
 }
 
@@ -118,13 +118,13 @@ fn wire(application: &Name, binding: &crate::difference::Binding) -> Wire {
     }
 }
 
-fn adjusted(before: &Expansion, after: &Expansion, key: &Key) -> Vec<Wish> {
+fn adjusted(before: &Expansion, after: &Expansion, key: &Key) -> Vec<Edit> {
     let imports = after.definition_of(key).into_iter().flat_map(|it| it.imports.keys());
     let changed = imports.filter_map(|import| {
         let (one, other) = (before.need(key, import)?, after.need(key, import)?);
-        let wish =
-            Wish::SetNeed { component: key.scoped(&after.application), import: import.clone(), number: other.number() };
-        (one != other).then_some(wish)
+        let edit =
+            Edit::SetNeed { component: key.scoped(&after.application), import: import.clone(), number: other.number() };
+        (one != other).then_some(edit)
     });
     changed.collect()
 }

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What there is besides the application itself.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Surroundings<'a> {
+pub struct Existing<'a> {
     /// The application as it was before.
     pub before: Option<&'a Expansion>,
     /// The other applications of the same manager.
@@ -30,25 +30,25 @@ pub struct Surroundings<'a> {
 impl Application {
     /// Counts out, places and wires the application; or tells everything that is wrong with it, in its files and in what
     /// came of them.
-    pub fn expand(&self, surroundings: &Surroundings<'_>) -> Result<Expansion, Problems> {
-        self.expand_within(surroundings, &mut |_| true)
+    pub fn expand(&self, existing: &Existing<'_>) -> Result<Expansion, Problems> {
+        self.expand_within(existing, &mut |_| true)
     }
 
     /// As [`Application::expand`]; where the planner decides, it tells how far it got and asks whether to go on.
     pub fn expand_within(
         &self,
-        surroundings: &Surroundings<'_>,
+        existing: &Existing<'_>,
         go_on: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<Expansion, Problems> {
         let mut findings = self.findings.clone();
         if !self.leaves_a_choice() {
-            let places = placement::place(self, surroundings.before, &mut findings);
-            return self.expand_at(places, surroundings, findings);
+            let places = placement::place(self, existing.before, &mut findings);
+            return self.expand_at(places, existing, findings);
         }
         // What is wrong wherever components are is told as that, and not as a placement that cannot be found.
-        let nowhere = self.expand_at(BTreeMap::new(), surroundings, findings.clone());
+        let nowhere = self.expand_at(BTreeMap::new(), existing, findings.clone());
         let chosen = match nowhere {
-            Ok(_) => optimum::choose(self, surroundings, go_on, &mut findings),
+            Ok(_) => optimum::choose(self, existing, go_on, &mut findings),
             // What could not be read may be missed by what the planner is told in words.
             Err(_) if self.is_incomplete || !self.unread.is_empty() => None,
             Err(_) => {
@@ -56,14 +56,14 @@ impl Application {
                 None
             }
         };
-        let Some(chosen) = chosen else { return self.expand_at(BTreeMap::new(), surroundings, findings) };
+        let Some(chosen) = chosen else { return self.expand_at(BTreeMap::new(), existing, findings) };
         let mut counted = self.clone();
         for (name, count) in chosen.counts {
             counted.components.entry(name).and_modify(|it| (it.count, it.as_needed) = (count, false));
         }
-        let hinted = chosen.bound.map(|bound| bound.over(surroundings.before, &self.name));
-        let surroundings = Surroundings { before: hinted.as_ref().or(surroundings.before), ..*surroundings };
-        let mut expansion = counted.expand_at(chosen.places, &surroundings, findings)?;
+        let hinted = chosen.bound.map(|bound| bound.over(existing.before, &self.name));
+        let existing = Existing { before: hinted.as_ref().or(existing.before), ..*existing };
+        let mut expansion = counted.expand_at(chosen.places, &existing, findings)?;
         let used: BTreeSet<&Key> = expansion.components.values().map(|it| &it.vm).collect();
         let keep = |key: &Key| !self.vms[&key.group].as_needed || used.contains(key);
         let kept: BTreeMap<Key, Vm> =
@@ -77,7 +77,7 @@ impl Application {
     fn expand_at(
         &self,
         places: BTreeMap<Key, Key>,
-        surroundings: &Surroundings<'_>,
+        existing: &Existing<'_>,
         mut findings: Findings,
     ) -> Result<Expansion, Problems> {
         let mut expansion = Expansion::empty(self.name.clone());
@@ -86,7 +86,7 @@ impl Application {
             expansion.vms.extend((0..group.count).map(|index| (Key::new(name, index), vm.clone())));
         }
         for (name, group) in &self.components {
-            let definition = self.definition((name, group), surroundings.others, &mut findings);
+            let definition = self.definition((name, group), existing.others, &mut findings);
             let length = definition.recipe.encode().len();
             if length > RECIPE_BYTES_MAX {
                 let says = format!(
@@ -99,9 +99,9 @@ impl Application {
         for (key, vm) in places {
             expansion.components.insert(key, Component { vm, bound: BTreeMap::new() });
         }
-        wiring::wire(self, surroundings, &mut expansion, &mut findings);
+        wiring::wire(self, existing, &mut expansion, &mut findings);
         self.check_items(&expansion, &mut findings);
-        cycle::check(self, surroundings.others, &expansion, &mut findings);
+        cycle::check(self, existing.others, &expansion, &mut findings);
         findings.conclude(&self.sources).map(|()| expansion)
     }
 

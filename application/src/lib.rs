@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   files ──read──▶ Application ──expand──▶ Expansion ──difference──▶ Difference ──change──▶ protocol::Change
-//!           checked            counted out, placed,      added, removed,          wishes for the manager
+//!           checked            counted out, placed,      added, removed,          edits for the manager
 //!           with places        wired; under keys         changed, unchanged
 //! ```
 //!
@@ -58,7 +58,7 @@ pub use application::{Application, LoadError};
 pub use change::{Planned, SecretTexts};
 pub use data::Data;
 pub use difference::{Binding, Difference, How, Unchanged};
-pub use expand::Surroundings;
+pub use expand::Existing;
 pub use expansion::{
     Choice, Component, Definition, Expansion, Import, Key, KeyError, Objective, Reference, Secret, Vm,
 };

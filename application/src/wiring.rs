@@ -6,7 +6,7 @@
 //! its own clients.
 
 use crate::{
-    Application, Surroundings,
+    Application, Existing,
     application::{ComponentGroup, Target, Way},
     component_type::{NeedSort, TypeImport},
     expansion::{Expansion, Key, Reference},
@@ -46,22 +46,15 @@ struct Demand<'a> {
 /// Binds every import of every component; whoever finds too few providers is told.
 pub(crate) fn wire(
     application: &Application,
-    surroundings: &Surroundings<'_>,
+    existing: &Existing<'_>,
     expansion: &mut Expansion,
     findings: &mut Findings,
 ) {
-    let mut markets = markets(application, surroundings);
+    let mut markets = markets(application, existing);
     let mut demands = Vec::new();
     for (name, group) in &application.components {
         for (import_name, import) in &application.type_of(group).imports {
-            demands.extend(demand(
-                application,
-                surroundings,
-                (name, group),
-                (import_name, import),
-                &mut markets,
-                findings,
-            ));
+            demands.extend(demand(application, existing, (name, group), (import_name, import), &mut markets, findings));
         }
     }
     // Where there is no choice first; so whoever has one chooses with open eyes.
@@ -69,7 +62,7 @@ pub(crate) fn wire(
     for demand in &demands {
         let market = markets.entry(demand.import.export.clone()).or_default();
         let bound = match demand.way {
-            Way::One => one(demand, surroundings.before, market, findings),
+            Way::One => one(demand, existing.before, market, findings),
             Way::All | Way::Index | Way::Nobody => fixed(demand, market, findings),
         };
         for (index, providers) in bound.into_iter().enumerate() {
@@ -102,7 +95,7 @@ pub(crate) fn wire(
 }
 
 /// Everybody who offers something, here and in other applications, with the clients that others have there already.
-fn markets(application: &Application, surroundings: &Surroundings<'_>) -> BTreeMap<Name, Market> {
+fn markets(application: &Application, existing: &Existing<'_>) -> BTreeMap<Name, Market> {
     let mut markets: BTreeMap<Name, Market> = BTreeMap::new();
     let mut offer = |export: &Name, capacity: Option<u32>, provider: Reference| {
         let market = markets.entry(export.clone()).or_default();
@@ -118,7 +111,7 @@ fn markets(application: &Application, surroundings: &Surroundings<'_>) -> BTreeM
             });
         }
     }
-    for other in surroundings.others {
+    for other in existing.others {
         for key in other.components.keys() {
             for (export, it) in &other.definitions[&key.group].exports {
                 offer(
@@ -129,7 +122,7 @@ fn markets(application: &Application, surroundings: &Surroundings<'_>) -> BTreeM
             }
         }
     }
-    for other in surroundings.others {
+    for other in existing.others {
         for (key, component) in &other.components {
             for (import, providers) in &component.bound {
                 let Some(import) = other.definitions[&key.group].imports.get(import) else { continue };
@@ -154,7 +147,7 @@ fn markets(application: &Application, surroundings: &Surroundings<'_>) -> BTreeM
 
 fn demand<'a>(
     application: &'a Application,
-    surroundings: &Surroundings<'_>,
+    existing: &Existing<'_>,
     (name, group): (&'a Name, &'a ComponentGroup),
     (import_name, import): (&'a Name, &'a TypeImport),
     markets: &mut BTreeMap<Name, Market>,
@@ -172,7 +165,7 @@ fn demand<'a>(
             let mut known = true;
             for target in &wiring.to {
                 known &= target.application.is_some() || !application.is_doubtful(&target.group);
-                match providers(application, surroundings, target, import, market) {
+                match providers(application, existing, target, import, market) {
                     Ok(found) => candidates.extend(found),
                     Err(says) => {
                         findings.add(target.span, says);
@@ -257,7 +250,7 @@ fn nobody(
 /// The places of those that a wiring names, or what is wrong with the name.
 fn providers(
     application: &Application,
-    surroundings: &Surroundings<'_>,
+    existing: &Existing<'_>,
     target: &Target,
     import: &TypeImport,
     market: &Market,
@@ -278,14 +271,14 @@ fn providers(
             (found.count, application.type_of(found).exports.keys().map(Name::as_str).collect())
         }
         Some(home) => {
-            let Some(other) = surroundings.others.iter().find(|it| it.application == *home) else {
+            let Some(other) = existing.others.iter().find(|it| it.application == *home) else {
                 // Nobody says whether the manager has none, or was not asked.
-                if surroundings.others.is_empty() {
+                if existing.others.is_empty() {
                     return Err(format!(
                         "no application `{home}` is known here (apply it first; `plan` asks the manager with `--live` only)"
                     ));
                 }
-                let known = surroundings.others.iter().map(|it| it.application.as_str());
+                let known = existing.others.iter().map(|it| it.application.as_str());
                 return Err(format!("the manager has no application `{home}`{}", hint(home.as_str(), known)));
             };
             let Some(definition) = other.definitions.get(group) else {

@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-use application::{
-    Application, ComposeOptions, Expansion, Imported, Inputs, Problems, Surroundings, With, import_compose,
-};
+use application::{Application, ComposeOptions, Existing, Expansion, Imported, Inputs, Problems, With, import_compose};
 use proptest::prelude::*;
 use std::{env, fs, path::Path};
 
@@ -30,7 +28,7 @@ fn from(text: &str, with: With) -> Result<Imported, Problems> {
 fn expanded(text: &str, values: &[(&str, &str)]) -> Result<Expansion, Problems> {
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let inputs = Inputs { values, ..Inputs::default() };
-    Application::read("app.yaml", &inputs, &mut |_| Ok(text.to_owned()))?.expand(&Surroundings::default())
+    Application::read("app.yaml", &inputs, &mut |_| Ok(text.to_owned()))?.expand(&Existing::default())
 }
 
 /// Compares with what was written down, for both ways; and reads each result with our own reader.

@@ -4,7 +4,7 @@
 
 mod shop;
 
-use application::{Application, Inputs, Surroundings};
+use application::{Application, Existing, Inputs};
 use shop::{SHOP, expand, problems, read};
 use std::collections::BTreeMap;
 
@@ -208,7 +208,7 @@ fn variables_come_from_the_file_a_values_file_or_the_command_line() {
         .replace("count: 3", "count: \"${apps}\"")
         .replace("zone: a }", "zone: \"zone-${zone}\" }");
     let count = |inputs: &Inputs| {
-        let expansion = read(&text, inputs).and_then(|it| it.expand(&Surroundings::default())).unwrap();
+        let expansion = read(&text, inputs).and_then(|it| it.expand(&Existing::default())).unwrap();
         let zone = expansion.vms[&"web[0]".parse().unwrap()].labels["zone"].clone();
         (expansion.components.keys().filter(|key| key.group.as_str() == "app").count(), zone)
     };
@@ -223,7 +223,7 @@ fn variables_come_from_the_file_a_values_file_or_the_command_line() {
         values: BTreeMap::from([("aps".into(), "x".into()), ("apps".into(), "many".into())]),
         ..Inputs::default()
     };
-    let told = read(&text, &wrong).unwrap().expand(&Surroundings::default()).unwrap_err().to_string();
+    let told = read(&text, &wrong).unwrap().expand(&Existing::default()).unwrap_err().to_string();
     assert!(told.contains("--set:1:1: there is no variable `aps` (did you mean `apps`?)"), "{told}");
     assert!(told.contains("--set:1:6: `apps` is a whole number, not `many`"), "{told}");
     // An empty text is one, and nothing is what the file says.
@@ -231,7 +231,7 @@ fn variables_come_from_the_file_a_values_file_or_the_command_line() {
     assert_eq!(count(&Inputs { values, ..Inputs::default() }).1, "zone-");
     let alone = text.replace("\"zone-${zone}\"", "\"${zone}\"");
     let values = BTreeMap::from([("zone".to_string(), String::new())]);
-    let read_alone = read(&alone, &Inputs { values, ..Inputs::default() }).unwrap().expand(&Surroundings::default());
+    let read_alone = read(&alone, &Inputs { values, ..Inputs::default() }).unwrap().expand(&Existing::default());
     assert_eq!(read_alone.unwrap().vms[&"web[0]".parse().unwrap()].labels["zone"], "");
     let files = ["zone: b\n", "zone:\n"].map(|text| ("values.yaml".to_string(), text.to_string()));
     assert_eq!(count(&Inputs { values_files: files.into(), ..Inputs::default() }).1, "zone-a");
@@ -249,7 +249,7 @@ fn files_are_put_together_and_overridden() {
             "common/types.yaml" => Ok(types.clone()),
             _ => Err("there is no such file".into()),
         })
-        .and_then(|it| it.expand(&Surroundings::default()))
+        .and_then(|it| it.expand(&Existing::default()))
     };
     let expansion = expand(main).unwrap_or_else(|problems| panic!("{problems}"));
     let size = |group: &str| expansion.parameters(&protocol::Name::new(group).unwrap())["size"].clone();
@@ -391,7 +391,7 @@ fn what_may_be_in_a_file_that_cannot_be_read_is_not_missing() {
     for broken in [Err("there is no such file".to_owned()), Ok("types:\n\tx: 1\n".to_owned())] {
         let mut open = |name: &str| if name == "shop.yaml" { Ok(main.into()) } else { broken.clone() };
         let read = Application::read("shop.yaml", &Inputs::default(), &mut open);
-        let told = read.and_then(|it| it.expand(&Surroundings::default())).unwrap_err();
+        let told = read.and_then(|it| it.expand(&Existing::default())).unwrap_err();
         assert_eq!(told.0.len(), 1, "{told}");
     }
 }
@@ -468,7 +468,7 @@ fn a_template_that_no_recipe_can_hold_is_told_where_it_is_named() {
         _ => Ok(main.into()),
     };
     let read = Application::read("shop.yaml", &Inputs::default(), &mut open);
-    let told = read.and_then(|it| it.expand(&Surroundings::default())).unwrap_err();
+    let told = read.and_then(|it| it.expand(&Existing::default())).unwrap_err();
     let says = "large cannot be read: it has 300000 bytes, and a recipe at most 262144 (put large files elsewhere)";
     assert_eq!((told.0.len(), told.0[0].line, told.0[0].says.as_str()), (1, 4, says));
 }
@@ -485,6 +485,6 @@ fn one_file_is_read_once_however_it_is_named() {
     };
     for main in ["shop.yaml", "./shop.yaml", "x/../shop.yaml"] {
         let read = Application::read(main, &Inputs::default(), &mut open);
-        read.and_then(|it| it.expand(&Surroundings::default())).unwrap_or_else(|problems| panic!("{problems}"));
+        read.and_then(|it| it.expand(&Existing::default())).unwrap_or_else(|problems| panic!("{problems}"));
     }
 }

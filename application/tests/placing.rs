@@ -5,7 +5,7 @@
 mod draft;
 mod shop;
 
-use application::{Application, Difference, Expansion, How, Inputs, LoadError, Surroundings};
+use application::{Application, Difference, Existing, Expansion, How, Inputs, LoadError};
 use draft::{Contents, Dice, Draft, GROUPS, VMS};
 use protocol::Strategy;
 use shop::{expand, expand_after, problems, read};
@@ -162,8 +162,8 @@ fn what_is_preferred_decides_and_little_is_disturbed_in_the_end() {
     assert_eq!(said.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(), ["stopped", "cost"]);
     let calm = expand_after(&format!("{base}prefer: [stopped, cost]\n"), &spread);
     assert!(Difference::between(&spread, &calm).is_empty());
-    let surroundings = Surroundings { before: Some(&spread), others: &[] };
-    let rows = read(&base, &Inputs::default()).unwrap().trade_offs(&surroundings, 9).unwrap();
+    let existing = Existing { before: Some(&spread), others: &[] };
+    let rows = read(&base, &Inputs::default()).unwrap().trade_offs(&existing, 9).unwrap();
     assert_eq!(rows.iter().map(|it| (it.cost, it.stopped)).collect::<Vec<_>>(), [(25, 1), (35, 0)]);
 }
 
@@ -281,8 +281,8 @@ fn the_mail_pipeline_grows_as_reported_from_what_runs() {
         let own = own.map(|(name, each)| (name.to_owned(), u64::from(table[name]) * each)).into();
         let counts = mail_with(&BTreeMap::new()).counts_for(load, &own).unwrap();
         assert_eq!(counts.iter().map(|(name, count)| (name.as_str(), *count)).collect::<BTreeMap<_, _>>(), table);
-        let surroundings = Surroundings { before: before.as_ref(), others: &[] };
-        let after = mail_with(&counts).expand(&surroundings).unwrap_or_else(|it| panic!("{it}"));
+        let existing = Existing { before: before.as_ref(), others: &[] };
+        let after = mail_with(&counts).expand(&existing).unwrap_or_else(|it| panic!("{it}"));
         assert_eq!(after.components.len(), [24, 40, 67, 99][step]);
         // As the planner finds it for the published model.
         assert_eq!(cost(&after), [4282, 9757, 17610, 29034][step], "step {step}");
@@ -312,7 +312,7 @@ fn random_files_are_placed_as_well_as_by_trying_everything() {
     for seed in 0..400 {
         let draft = Draft::random(&mut Dice(seed));
         let text = draft.text();
-        let expanded = read(&text, &Inputs::default()).and_then(|it| it.expand(&Surroundings::default()));
+        let expanded = read(&text, &Inputs::default()).and_then(|it| it.expand(&Existing::default()));
         let Some(best) = draft.best() else {
             let told = expanded.map(|it| places(&it)).unwrap_err().to_string();
             assert!(told.contains("there is no placement"), "seed {seed}:\n{text}{told}");

@@ -4,7 +4,7 @@
 
 mod shop;
 
-use application::{Application, Difference, Expansion, Inputs, Surroundings};
+use application::{Application, Difference, Existing, Expansion, Inputs};
 use proptest::prelude::*;
 use shop::{SHOP, expand, problems, read};
 use std::fmt::Write;
@@ -86,9 +86,9 @@ fn file(tiers: &[Tier]) -> String {
 }
 
 fn expanded(text: &str, before: Option<&Expansion>) -> Expansion {
-    let surroundings = Surroundings { before, others: &[] };
+    let existing = Existing { before, others: &[] };
     read(text, &Inputs::default())
-        .and_then(|it| it.expand(&surroundings))
+        .and_then(|it| it.expand(&existing))
         .unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-use application::{Application, Inputs, Surroundings, schema};
+use application::{Application, Existing, Inputs, schema};
 use serde_json::Value;
 use std::{fs, path::Path, path::PathBuf};
 
@@ -41,7 +41,7 @@ fn every_example_is_read_and_is_in_its_usual_form() {
             if asked == name { Ok(text.clone()) } else { fs::read_to_string(asked).map_err(|error| error.to_string()) }
         };
         let read = Application::read(&name, &Inputs::default(), &mut open);
-        let expanded = read.and_then(|it| it.expand(&Surroundings::default()));
+        let expanded = read.and_then(|it| it.expand(&Existing::default()));
         let expansion = expanded.unwrap_or_else(|problems| panic!("{problems}"));
         assert!(!expansion.components.is_empty());
     }

@@ -4,8 +4,8 @@
 
 mod shop;
 
-use application::{Difference, Expansion, How, Inputs, Key, Surroundings};
-use protocol::{Strategy, Wish};
+use application::{Difference, Existing, Expansion, How, Inputs, Key};
+use protocol::{Edit, Strategy};
 use shop::{SHOP, bindings, expand, expand_after, problems, read, vms};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,21 +13,21 @@ fn difference(one: &Expansion, other: &Expansion) -> Difference {
     Difference::between(one, other)
 }
 
-/// The wishes in a few words.
-fn wishes(one: &Expansion, other: &Expansion) -> Vec<String> {
+/// The edits in a few words.
+fn edits(one: &Expansion, other: &Expansion) -> Vec<String> {
     let difference = Difference::between(one, other);
     let planned = difference.planned(one, other, &[], difference.usual_strategy(other), &BTreeMap::new());
-    let words = |wish: &Wish| match wish {
-        Wish::AddVm { vm } => format!("+ vm {vm}"),
-        Wish::RemoveVm { vm } => format!("- vm {vm}"),
-        Wish::AddComponent { component, vm, .. } => format!("+ {component} on {vm}"),
-        Wish::RemoveComponent { component } => format!("- {component}"),
-        Wish::RestartComponent { component } => format!("restart {component}"),
-        Wish::SetNeed { component, import, number } => format!("{component}.{import} needs {number}"),
-        Wish::AddBinding(wire) => format!("bind {wire}"),
-        Wish::RemoveBinding(wire) => format!("unbind {wire}"),
+    let words = |edit: &Edit| match edit {
+        Edit::AddVm { vm } => format!("+ vm {vm}"),
+        Edit::RemoveVm { vm } => format!("- vm {vm}"),
+        Edit::AddComponent { component, vm, .. } => format!("+ {component} on {vm}"),
+        Edit::RemoveComponent { component } => format!("- {component}"),
+        Edit::RestartComponent { component } => format!("restart {component}"),
+        Edit::SetNeed { component, import, number } => format!("{component}.{import} needs {number}"),
+        Edit::AddBinding(wire) => format!("bind {wire}"),
+        Edit::RemoveBinding(wire) => format!("unbind {wire}"),
     };
-    planned.change.wishes.iter().map(words).collect()
+    planned.change.edits.iter().map(words).collect()
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn tiers(name: &str, instances: u32, before: Option<&Expansion>) -> Expansion {
     let inputs = Inputs { values, ..Inputs::default() };
     let mut open = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
     let application = application::Application::read(name, &inputs, &mut open).unwrap();
-    application.expand(&Surroundings { before, others: &[] }).unwrap_or_else(|problems| panic!("{problems}"))
+    application.expand(&Existing { before, others: &[] }).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn more_providers_or_vms_move_nobody_and_fewer_move_only_their_own() {
     assert_eq!(difference.unbound.iter().map(ToString::to_string).collect::<Vec<_>>(), ["app[1].db → database[1].sql"]);
     assert_eq!(difference.bound.iter().map(ToString::to_string).collect::<Vec<_>>(), ["app[1].db → database[0].sql"]);
     assert_eq!(difference.usual_strategy(&fewer), Strategy::UpThenDown);
-    assert_eq!(wishes(&before, &fewer), ["- shop/database[1]", "bind shop/app[1].db → shop/database[0].sql"]);
+    assert_eq!(edits(&before, &fewer), ["- shop/database[1]", "bind shop/app[1].db → shop/database[0].sql"]);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_changed_component_is_replaced_with_its_bindings() {
     assert_eq!(difference.components.len(), 1);
     assert_eq!(difference.usual_strategy(&after), Strategy::DownThenUp);
     assert_eq!(
-        wishes(&before, &after),
+        edits(&before, &after),
         [
             "- shop/cache[0]",
             "+ shop/cache[0] on shop/data[0]",
@@ -162,7 +162,7 @@ fn a_number_of_providers_is_told_to_those_that_run() {
         &before,
     );
     assert_eq!(
-        wishes(&before, &after),
+        edits(&before, &after),
         [
             "shop/app[0].db needs 2",
             "shop/app[1].db needs 2",
@@ -181,8 +181,8 @@ fn the_same_again_is_no_difference_and_an_empty_one_takes_all_away() {
     assert!(again.is_empty());
     assert_eq!((again.unchanged.vms, again.unchanged.components, again.unchanged.bindings), (3, 6, 6));
     let empty = Expansion::empty(shop.application.clone());
-    assert_eq!(wishes(&shop, &empty), ["- vm shop/data[0]", "- vm shop/web[0]", "- vm shop/web[1]"]);
-    assert_eq!(wishes(&empty, &shop).len(), 3 + 6 + 6);
+    assert_eq!(edits(&shop, &empty), ["- vm shop/data[0]", "- vm shop/web[0]", "- vm shop/web[1]"]);
+    assert_eq!(edits(&empty, &shop).len(), 3 + 6 + 6);
 }
 
 #[test]
@@ -192,8 +192,8 @@ fn another_application_can_be_used_and_its_replacement_takes_our_bindings_along(
     let shared_one = expand(shared);
     let application = read(own, &Inputs::default()).unwrap();
     let others = [shared_one.clone()];
-    let surroundings = Surroundings { before: None, others: &others };
-    let own_one = application.expand(&surroundings).unwrap();
+    let existing = Existing { before: None, others: &others };
+    let own_one = application.expand(&existing).unwrap();
     assert_eq!(bindings(&own_one), ["user[0].store → shared/store[0].blobs", "user[1].store → shared/store[0].blobs"]);
     let user = serde_json::to_value(&own_one.definitions[&protocol::Name::new("user").unwrap()].recipe).unwrap();
     assert_eq!(user["sorts"]["imports"]["store"]["size"], "integer");
@@ -202,17 +202,16 @@ fn another_application_can_be_used_and_its_replacement_takes_our_bindings_along(
     let planned = difference.planned(&shared_one, &shared_two, &[own_one], Strategy::DownThenUp, &BTreeMap::new());
     let bound: Vec<String> = planned
         .change
-        .wishes
+        .edits
         .iter()
-        .filter_map(|wish| if let Wish::AddBinding(wire) = wish { Some(wire.to_string()) } else { None })
+        .filter_map(|edit| if let Edit::AddBinding(wire) = edit { Some(wire.to_string()) } else { None })
         .collect();
     assert_eq!(bound, ["own/user[0].store → shared/store[0].blobs", "own/user[1].store → shared/store[0].blobs"]);
     // Its capacity counts for everybody.
     let third = own.replace("application: own", "application: third");
-    let users = application.expand(&surroundings).unwrap();
+    let users = application.expand(&existing).unwrap();
     let all = [shared_one, users];
-    let told =
-        read(&third, &Inputs::default()).unwrap().expand(&Surroundings { before: None, others: &all }).unwrap_err();
+    let told = read(&third, &Inputs::default()).unwrap().expand(&Existing { before: None, others: &all }).unwrap_err();
     assert!(told.to_string().contains("room for 2 clients"), "{told}");
 }
 
@@ -269,9 +268,9 @@ fn secrets_are_named_and_never_kept() {
     let planned = difference(&empty, &expansion).planned(&empty, &expansion, &[], Strategy::Together, &texts);
     let kind = planned
         .change
-        .wishes
+        .edits
         .iter()
-        .find_map(|wish| if let Wish::AddComponent { kind, .. } = wish { Some(kind) } else { None });
+        .find_map(|edit| if let Edit::AddComponent { kind, .. } = edit { Some(kind) } else { None });
     assert!(String::from_utf8_lossy(&kind.unwrap().recipe).contains("hunter2"));
     // A raised version replaces whoever has it.
     let raised = expand_after(&text.replace("PASSWORD } }", "PASSWORD, version: 2 } }"), &expansion);
@@ -294,7 +293,7 @@ fn some_components_are_mended_and_the_rest_stays() {
     other.recipe.environment.insert("HASTE".into(), "1".into());
     found.older.insert(key("app[1]"), other);
 
-    let mend = |texts: &[&str]| wishes(&found, &found.mended(&wanted, &keys(texts)));
+    let mend = |texts: &[&str]| edits(&found, &found.mended(&wanted, &keys(texts)));
     assert_eq!(mend(&[]), [""; 0]);
     assert_eq!(mend(&["app[9]"]), ["- shop/app[9]"]);
     assert_eq!(

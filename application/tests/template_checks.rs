@@ -4,7 +4,7 @@
 
 mod shop;
 
-use application::{Application, Expansion, Inputs, Surroundings};
+use application::{Application, Existing, Expansion, Inputs};
 use shop::{SHOP, expand, problems, read};
 
 /// A type with these lines, and two components of it with another type as their provider.
@@ -177,8 +177,8 @@ fn who_is_bound_to_another_application_is_held_against_it() {
     let other = "holdfast: 1\napplication: shared\ntypes: { S: { exports: { e: [host] } } }\nvms: { v: {} }\ncomponents: { s: { type: S } }\n";
     let own = "holdfast: 1\napplication: own\ntypes:\n  U: { imports: { i: e }, environment: { A: \"{{ imports.i[0].port }}\" } }\nvms: { v: {} }\ncomponents:\n  u: { type: U, bind: { i: { from: shared/s } } }\n";
     let others: [Expansion; 1] = [expand(other)];
-    let surroundings = Surroundings { before: None, others: &others };
-    let told = read(own, &Inputs::default()).and_then(|it| it.expand(&surroundings)).unwrap_err().to_string();
+    let existing = Existing { before: None, others: &others };
+    let told = read(own, &Inputs::default()).and_then(|it| it.expand(&existing)).unwrap_err().to_string();
     assert!(told.contains("`shared/s`, to which `u` is bound, has only `host` in export `e`"), "{told}");
     // Without a manager nobody was asked.
     let told = problems(own);
@@ -222,7 +222,7 @@ fn a_mistake_in_a_text_of_several_lines_is_told_in_its_line() {
             _ => Err("there is no such file".into()),
         };
         let read = Application::read("shop.yaml", &Inputs::default(), &mut open);
-        read.and_then(|it| it.expand(&Surroundings::default())).unwrap_err().to_string()
+        read.and_then(|it| it.expand(&Existing::default())).unwrap_err().to_string()
     };
     let told = read("a\nb {{ prot }}\n");
     assert!(told.starts_with("parts/app.conf:2:6: the template reads `prot`"), "{told}");

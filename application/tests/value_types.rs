@@ -4,7 +4,7 @@
 
 mod shop;
 
-use application::{Inputs, Surroundings};
+use application::{Existing, Inputs};
 use shop::{expand, problems, read};
 
 /// A provider whose values have types, and a client that reads them.
@@ -57,7 +57,7 @@ fn values_that_are_known_are_of_their_types() {
     );
     // All at once, with the place and what would be right.
     let wrong = TYPED.replace("port: 5432", "port: sql").replace("tls: boolean", "tls: bolean");
-    let told = read(&wrong, &Inputs::default()).unwrap().expand(&Surroundings::default()).unwrap_err().to_string();
+    let told = read(&wrong, &Inputs::default()).unwrap().expand(&Existing::default()).unwrap_err().to_string();
     let expected = r#"shop.yaml:7:87: the type of a value cannot be `bolean` (did you mean `boolean`?)
   |
 7 |       sql: { values: { host: text, port: port, replicas: integer, ratio: number, tls: bolean, key: secret } }

@@ -1,7 +1,7 @@
 //! One real manager with its agents on this machine, for as long as a measurement lasts.
 
 use cloud_manager::access::Access;
-use cloud_manager::client::{Client, ClientError, Happening};
+use cloud_manager::client::{Client, ClientError, StreamItem};
 use cloud_manager::document::{Accepted, EventDocument, NewChange};
 use serde_json::{Value, json};
 use std::error::Error;
@@ -29,8 +29,8 @@ pub async fn ask(client: &Client, change: &NewChange) -> Outcome<Vec<EventDocume
     let mut told = Vec::new();
     let waiting = async {
         let mut events = client.events(accepted.events_after).await?;
-        while let Some(happening) = events.next().await? {
-            let Happening::Event(event) = happening else { continue };
+        while let Some(item) = events.next().await? {
+            let StreamItem::Event(event) = item else { continue };
             let is_last = event.what == "change-done" && event.change == Some(accepted.change);
             told.push(*event);
             if is_last {
@@ -73,15 +73,15 @@ impl Site {
     /// More VMs on this machine, called `vm0`, `vm1` and so on, and their agents.
     pub async fn add_agents(&mut self, count: u64) -> Outcome<()> {
         let vms = self.agents..self.agents + count;
-        let wishes = vms.map(|number| json!({ "add-vm": { "name": format!("vm{number}"), "cloud": "local" } }));
-        let wishes = wishes.collect::<Vec<_>>();
+        let edits = vms.map(|number| json!({ "add-vm": { "name": format!("vm{number}"), "cloud": "local" } }));
+        let edits = edits.collect::<Vec<_>>();
         self.agents += count;
-        self.make(wishes).await.map(drop)
+        self.make(edits).await.map(drop)
     }
 
-    /// Asks for these wishes; returns how long it took from the request to the end of the change, and what was told.
-    pub async fn make(&self, wishes: Vec<Value>) -> Outcome<(Duration, Vec<EventDocument>)> {
-        let change: NewChange = serde_json::from_value(json!({ "strategy": "down-then-up", "wishes": wishes }))?;
+    /// Asks for these edits; returns how long it took from the request to the end of the change, and what was told.
+    pub async fn make(&self, edits: Vec<Value>) -> Outcome<(Duration, Vec<EventDocument>)> {
+        let change: NewChange = serde_json::from_value(json!({ "strategy": "down-then-up", "edits": edits }))?;
         let began = Instant::now();
         let told = ask(&self.client, &change).await?;
         Ok((began.elapsed(), told))
@@ -100,8 +100,8 @@ impl Site {
 
     /// Takes everything away.
     pub async fn close(mut self) -> Outcome<()> {
-        let wishes = (0..self.agents).map(|number| json!({ "remove-vm": format!("vm{number}") })).collect();
-        let removed = self.make(wishes).await;
+        let edits = (0..self.agents).map(|number| json!({ "remove-vm": format!("vm{number}") })).collect();
+        let removed = self.make(edits).await;
         // What the manager could not take away is ended all the same. It goes first: it would start agents again.
         self.manager.kill()?;
         self.manager.wait()?;

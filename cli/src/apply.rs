@@ -9,9 +9,9 @@ use crate::{
     operator::Operator,
     screen,
 };
-use application::{Expansion, Key, Surroundings};
+use application::{Existing, Expansion, Key};
 use clap::Args;
-use cloud_manager::document::{ApplicationRecord, Deed};
+use cloud_manager::document::{ApplicationRecord, Intent};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Make an application as its file describes it
@@ -95,8 +95,8 @@ pub(crate) fn apply(arguments: &ApplyArguments) -> Result<Ending, Failure> {
         draft.inputs.drained = drained;
         application = draft.read()?;
     }
-    let surroundings = Surroundings { before: before.as_ref().map(|it| &it.found), others: &around.others };
-    let after = arguments.how.placing.expand(&application, &surroundings)?;
+    let existing = Existing { before: before.as_ref().map(|it| &it.found), others: &around.others };
+    let after = arguments.how.placing.expand(&application, &existing)?;
     draft.inputs.drained.retain(|vm| after.vms.contains_key(vm));
     arguments.how.make(&operator, Making::new(before, after, Some(draft), &around))
 }
@@ -127,7 +127,7 @@ pub(crate) fn scale(arguments: &ScaleArguments) -> Result<Ending, Failure> {
     let before = before.ok_or_else(|| around.no_application(&name))?;
     let mut draft = before.record.draft.clone();
     draft.inputs.counts.extend(counts);
-    arguments.how.make_again(&operator, before, draft, &around, Deed::Scale)
+    arguments.how.make_again(&operator, before, draft, &around, Intent::Scale)
 }
 
 /// As many components as a load needs.
@@ -158,7 +158,7 @@ fn scale_to_load(arguments: &ScaleArguments, operator: &Operator) -> Result<Endi
     }
     let mut draft = before.record.draft.clone();
     draft.inputs.counts.extend(counts);
-    arguments.how.make_again(operator, before, draft, &around, Deed::Scale)
+    arguments.how.make_again(operator, before, draft, &around, Intent::Scale)
 }
 
 pub(crate) fn rollback(arguments: &RollbackArguments) -> Result<Ending, Failure> {
@@ -166,7 +166,7 @@ pub(crate) fn rollback(arguments: &RollbackArguments) -> Result<Ending, Failure>
     let (before, around) = applied::one(&operator, &arguments.application)?;
     let before = before.ok_or_else(|| around.no_application(&arguments.application))?;
     let draft = before.record.previous.clone().ok_or_else(|| Failure::NothingBefore(arguments.application.clone()))?;
-    arguments.how.make_again(&operator, before, draft, &around, Deed::Rollback)
+    arguments.how.make_again(&operator, before, draft, &around, Intent::Rollback)
 }
 
 pub(crate) fn remove(arguments: &RemoveArguments) -> Result<Ending, Failure> {
@@ -244,8 +244,8 @@ pub(crate) fn drain(arguments: &DrainArguments, away: bool) -> Result<Ending, Fa
     if !changed {
         return Ok(Ending::Done);
     }
-    let deed = if away { Deed::Drain } else { Deed::Undrain };
-    arguments.how.make_again(&operator, before, draft, &around, deed)
+    let intent = if away { Intent::Drain } else { Intent::Undrain };
+    arguments.how.make_again(&operator, before, draft, &around, intent)
 }
 
 fn wrong(text: &str, why: &str) -> Failure {

@@ -9,7 +9,7 @@ use crate::{
     table::table,
 };
 use clap::{Args, Subcommand};
-use cloud_manager::document::{Binding, WishDocument};
+use cloud_manager::document::{Binding, EditDocument};
 
 /// Add, remove and list bindings
 #[derive(Args)]
@@ -50,10 +50,10 @@ struct List {
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     match &arguments.command {
         Command::Add(Changed { bindings, change }) => {
-            change.make(bindings.iter().cloned().map(WishDocument::Bind).collect())
+            change.make(bindings.iter().cloned().map(EditDocument::Bind).collect())
         }
         Command::Remove(Changed { bindings, change }) => {
-            change.make(bindings.iter().cloned().map(WishDocument::Unbind).collect())
+            change.make(bindings.iter().cloned().map(EditDocument::Unbind).collect())
         }
         Command::List(List { operator }) => {
             let bindings: Vec<Binding> = Operator::new(operator)?.get("/v1/bindings")?;

@@ -8,7 +8,7 @@ use crate::{
     tiers::Tiers,
 };
 use clap::Args;
-use cloud_manager::document::{Accepted, Difference, NewChange, Prediction, WishDocument};
+use cloud_manager::document::{Accepted, Difference, EditDocument, NewChange, Prediction};
 use protocol::Strategy;
 
 /// How a change is made and shown.
@@ -38,17 +38,17 @@ pub(crate) struct WaitOptions {
 }
 
 impl ChangeOptions {
-    /// Asks for these wishes, and waits until they are carried out.
-    pub(crate) fn make(&self, wishes: Vec<WishDocument>) -> Result<Ending, Failure> {
-        self.make_by(Strategy::default(), wishes)
+    /// Asks for these edits, and waits until they are carried out.
+    pub(crate) fn make(&self, edits: Vec<EditDocument>) -> Result<Ending, Failure> {
+        self.make_by(Strategy::default(), edits)
     }
 
     /// The same, with another strategy unless the options name one.
-    pub(crate) fn make_by(&self, usual: Strategy, wishes: Vec<WishDocument>) -> Result<Ending, Failure> {
+    pub(crate) fn make_by(&self, usual: Strategy, edits: Vec<EditDocument>) -> Result<Ending, Failure> {
         let change = NewChange {
             strategy: self.strategy.unwrap_or(usual),
             incomplete: self.incomplete,
-            wishes,
+            edits,
             application: None,
         };
         let operator = Operator::new(&self.waiting.operator)?;

@@ -18,7 +18,7 @@ use application::hint;
 use clap::{Args, Subcommand};
 use cloud_manager::{
     client::{ClientError, segment},
-    document::{Component, ComponentDetail, Deaths, NewComponent, WishDocument},
+    document::{Component, ComponentDetail, Deaths, EditDocument, NewComponent},
 };
 use protocol::Strategy;
 use std::path::PathBuf;
@@ -149,11 +149,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     match &arguments.command {
         Command::Add(add) => add.change.make(added(add)?),
         Command::Remove(Remove { names, change }) => {
-            change.make(names.iter().cloned().map(WishDocument::RemoveComponent).collect())
+            change.make(names.iter().cloned().map(EditDocument::RemoveComponent).collect())
         }
         Command::Replace(replace) => replaced(replace),
         Command::Restart(Restart { names, change }) => {
-            change.make(names.iter().cloned().map(WishDocument::RestartComponent).collect())
+            change.make(names.iter().cloned().map(EditDocument::RestartComponent).collect())
         }
         Command::Retry(Retry { name, waiting }) => help(waiting, name, "retry"),
         Command::Skip(Skip { name, waiting }) => help(waiting, name, "skip"),
@@ -194,7 +194,7 @@ fn show_logs(Logs { name, bytes, operator: options }: &Logs) -> Result<Ending, F
     Ok(Ending::Done)
 }
 
-fn added(add: &Add) -> Result<Vec<WishDocument>, Failure> {
+fn added(add: &Add) -> Result<Vec<EditDocument>, Failure> {
     if let Some(path) = &add.file {
         if !add.component.is_empty() {
             return Err(Failure::Usage(
@@ -205,9 +205,9 @@ fn added(add: &Add) -> Result<Vec<WishDocument>, Failure> {
     }
     let mut component = NewComponent { name: add.name.clone().unwrap_or_default(), ..NewComponent::default() };
     add.component.describe(&mut component);
-    let mut wishes = add.component.bindings(&component).map_err(Failure::Usage)?;
-    wishes.insert(0, WishDocument::AddComponent(component));
-    Ok(wishes)
+    let mut edits = add.component.bindings(&component).map_err(Failure::Usage)?;
+    edits.insert(0, EditDocument::AddComponent(component));
+    Ok(edits)
 }
 
 fn replaced(replace: &Replace) -> Result<Ending, Failure> {
@@ -217,18 +217,18 @@ fn replaced(replace: &Replace) -> Result<Ending, Failure> {
     let mut component: NewComponent = operator.get(&format!("{path}/definition"))?;
     component.name = replace.with.clone().unwrap_or_else(|| replace.name.clone());
     replace.component.describe(&mut component);
-    let mut wishes = replace.component.bindings(&component).map_err(Failure::Usage)?;
+    let mut edits = replace.component.bindings(&component).map_err(Failure::Usage)?;
     let rebound: Vec<String> = replace.component.bound_imports();
     let name = component.name.clone();
-    wishes.insert(0, WishDocument::AddComponent(component));
-    wishes.insert(0, WishDocument::RemoveComponent(replace.name.clone()));
+    edits.insert(0, EditDocument::AddComponent(component));
+    edits.insert(0, EditDocument::RemoveComponent(replace.name.clone()));
     // What is on its way out already goes with the old one.
     let kept = detail.borrows.iter().filter(|it| !it.leaving && !rebound.contains(&it.import));
-    wishes.extend(kept.map(|it| WishDocument::Bind(format!("{name}.{} → {}.{}", it.import, it.provider, it.export))));
+    edits.extend(kept.map(|it| EditDocument::Bind(format!("{name}.{} → {}.{}", it.import, it.provider, it.export))));
     let clients = detail.lends.iter().filter(|it| !it.leaving);
-    wishes.extend(clients.map(|it| WishDocument::Bind(format!("{}.{} → {name}.{}", it.client, it.import, it.export))));
+    edits.extend(clients.map(|it| EditDocument::Bind(format!("{}.{} → {name}.{}", it.client, it.import, it.export))));
     let usual = if name == replace.name { Strategy::DownThenUp } else { Strategy::UpThenDown };
-    replace.change.make_by(usual, wishes)
+    replace.change.make_by(usual, edits)
 }
 
 /// Components for people. Who died is told only where somebody did.

@@ -15,7 +15,7 @@
 
 use crate::failure::Failure;
 use application::Data;
-use cloud_manager::document::{NewChange, NewComponent, NewExport, NewImport, NewPatience, WishDocument};
+use cloud_manager::document::{EditDocument, NewChange, NewComponent, NewExport, NewImport, NewPatience};
 use serde::Deserialize;
 use serde_json::Value;
 use std::{collections::BTreeMap, path::Path};
@@ -35,11 +35,11 @@ struct FileComponent {
     recipe: Value,
 }
 
-/// Reads the wishes of a file. Everything that can be seen to be wrong is told, each with its place.
-pub(crate) fn read(path: &Path, text: &str) -> Result<Vec<WishDocument>, Failure> {
+/// Reads the edits of a file. Everything that can be seen to be wrong is told, each with its place.
+pub(crate) fn read(path: &Path, text: &str) -> Result<Vec<EditDocument>, Failure> {
     let mut data = Data::read(&path.display().to_string(), text);
     data.names(&[], "a file of components", &["components", "bindings"]);
-    let mut wishes = Vec::new();
+    let mut edits = Vec::new();
     let mut places: Vec<[String; 2]> = Vec::new();
     let mut names = data.names(&["components"], "`components`", &[]);
     names.sort();
@@ -49,7 +49,7 @@ pub(crate) fn read(path: &Path, text: &str) -> Result<Vec<WishDocument>, Failure
         match serde_json::from_value(data.value(&place)) {
             Ok(FileComponent { on, imports, exports, patience, recipe }) => {
                 places.push(place.map(str::to_owned));
-                wishes.push(WishDocument::AddComponent(NewComponent {
+                edits.push(EditDocument::AddComponent(NewComponent {
                     name,
                     vm: on,
                     imports,
@@ -66,15 +66,15 @@ pub(crate) fn read(path: &Path, text: &str) -> Result<Vec<WishDocument>, Failure
         match data.value(&["bindings", &place[1]]) {
             Value::String(text) => {
                 places.push(place);
-                wishes.push(WishDocument::Bind(text));
+                edits.push(EditDocument::Bind(text));
             }
             _ => data.wrong(&["bindings", &place[1]], "a binding is a text such as \"app.db → database.sql\""),
         }
     }
-    let change = NewChange { wishes, ..NewChange::default() };
+    let change = NewChange { edits, ..NewChange::default() };
     for problem in change.read().err().into_iter().flatten() {
-        // A problem says which wish it is about; here, that is a place in the file.
-        let inside = problem.strip_prefix("wishes[").and_then(|it| it.split_once("]."));
+        // A problem says which edit it is about; here, that is a place in the file.
+        let inside = problem.strip_prefix("edits[").and_then(|it| it.split_once("]."));
         let found = inside.and_then(|(number, rest)| Some((places.get(number.parse::<usize>().ok()?)?, rest)));
         match found {
             Some(([section, entry], rest)) => data.wrong(&[section, entry], rest),
@@ -82,7 +82,7 @@ pub(crate) fn read(path: &Path, text: &str) -> Result<Vec<WishDocument>, Failure
         }
     }
     data.conclude().map_err(Failure::Application)?;
-    Ok(change.wishes)
+    Ok(change.edits)
 }
 
 #[cfg(test)]
@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn a_file_becomes_wishes() {
         let text = "components:\n  database:\n    on: data\n    exports: { sql: { values: [port], capacity: 3 } }\n    recipe:\n      operations: { start: { process: { run: \"mydb --port {{ port }}\" } } }\n  app:\n    on: web\n    imports: { db: { export: sql } }\nbindings:\n  - app.db → database.sql\n";
-        let wishes = read(Path::new("shop.yaml"), text).unwrap();
-        let shown = serde_json::to_value(&wishes).unwrap();
+        let edits = read(Path::new("shop.yaml"), text).unwrap();
+        let shown = serde_json::to_value(&edits).unwrap();
         assert_eq!(shown[0]["add-component"]["name"], "app");
         assert_eq!(
             shown[1]["add-component"]["recipe"]["operations"]["start"]["process"]["run"],

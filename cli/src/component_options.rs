@@ -1,7 +1,7 @@
 //! A component described on the command line.
 
 use clap::Args;
-use cloud_manager::document::{NewComponent, NewExport, NewImport, WishDocument};
+use cloud_manager::document::{EditDocument, NewComponent, NewExport, NewImport};
 use serde_json::{Map, Value, json};
 use std::str::FromStr;
 
@@ -93,12 +93,12 @@ impl ComponentOptions {
     }
 
     /// The bindings of a component that is described; each import says which export it takes.
-    pub(crate) fn bindings(&self, component: &NewComponent) -> Result<Vec<WishDocument>, String> {
+    pub(crate) fn bindings(&self, component: &NewComponent) -> Result<Vec<EditDocument>, String> {
         let bind = |Pair { name, text }: &Pair| {
             let import = component.imports.get(name);
             let import =
                 import.ok_or_else(|| format!("--bind {name}={text}: there is no import {name:?} (see --import)"))?;
-            Ok(WishDocument::Bind(format!("{}.{name} → {text}.{}", component.name, import.export)))
+            Ok(EditDocument::Bind(format!("{}.{name} → {text}.{}", component.name, import.export)))
         };
         self.bindings.iter().map(bind).collect()
     }

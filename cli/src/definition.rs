@@ -8,12 +8,12 @@ use application::{Definition, Expansion, Key, SecretTexts};
 use cloud_manager::{
     client::segment,
     document::{
-        NewChange, NewComponent, Status, WishDocument,
+        EditDocument, NewChange, NewComponent, Status,
         change::usual_patience,
         digest::{digest, with_needs},
     },
 };
-use protocol::{Kind, Name, Need, Wish};
+use protocol::{Edit, Kind, Name, Need};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// What components are whose numbers are not those of what was applied. One that has gone by now is left out.
@@ -78,9 +78,9 @@ impl<'a> Numbers<'a> {
 /// Reads a definition that is to be compared with one that leaves out what is as usual.
 fn read(text: &str, wanted: &Definition) -> Option<Kind> {
     let component: NewComponent = serde_json::from_str(text).ok()?;
-    let change = NewChange { wishes: vec![WishDocument::AddComponent(component)], ..NewChange::default() };
+    let change = NewChange { edits: vec![EditDocument::AddComponent(component)], ..NewChange::default() };
     let (change, _) = change.read().ok()?;
-    let Some(Wish::AddComponent { kind, .. }) = change.wishes.into_iter().next() else { return None };
+    let Some(Edit::AddComponent { kind, .. }) = change.edits.into_iter().next() else { return None };
     let mut kind = Arc::unwrap_or_clone(kind);
     kind.patience.retain(|operation, it| wanted.patience.contains_key(operation) || *it != usual_patience(*operation));
     Some(kind)

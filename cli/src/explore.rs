@@ -14,8 +14,8 @@ use clap::Args;
 use model_check::{
     Faults, Scenario,
     choices::Choices,
+    environment::Line,
     explore::{self, Findings, Progress, Settings},
-    surroundings::Line,
     trace::Trace,
 };
 use serde_json::json;

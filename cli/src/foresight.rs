@@ -8,13 +8,13 @@ use crate::{
 };
 use application::{Difference, Expansion};
 use model_check::{
+    environment::Line,
     explore::retrace,
     inspector::Pace,
-    simulate::{self, Deed, Report, Settings, Stretch, Timing, always},
-    surroundings::Line,
+    simulate::{self, Activity, Report, Settings, Stretch, Timing, always},
     world::Output,
 };
-use protocol::{Change, Kind, Name, Operation, Strategy, Wish, agent, manager::Request};
+use protocol::{Change, Edit, Kind, Name, Operation, Strategy, agent, manager::Request};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -88,9 +88,9 @@ pub(crate) fn foresee(before: &Expansion, after: &Expansion, around: &Around, ch
     let changes = report.changes.get(place..).unwrap_or_default();
     // What takes no time is not what anybody waits for.
     let path = changes.iter().flat_map(|it| &it.critical_path);
-    let is_known = |it: &Stretch| match it.deed {
-        Deed::Operation(operation) => !unknown.contains(&(it.name.clone(), operation)),
-        Deed::Create | Deed::Destroy | Deed::Pause | Deed::Declare => true,
+    let is_known = |it: &Stretch| match it.activity {
+        Activity::Operation(operation) => !unknown.contains(&(it.name.clone(), operation)),
+        Activity::Create | Activity::Destroy | Activity::Pause | Activity::Declare => true,
     };
     let known = path.clone().all(is_known);
     let stays = |name: &Name| after.components.keys().any(|key| key.scoped(&after.application) == *name);
@@ -116,15 +116,15 @@ pub(crate) fn scripts(
     changes: Vec<Change>,
 ) -> (Arc<[Line]>, Arc<[Line]>) {
     // All that is there comes up at once: applications may use each other.
-    let mut wishes = Vec::new();
+    let mut edits = Vec::new();
     let others = around.others.iter().filter(|it| it.application != after.application);
     for it in others.chain([before]) {
         let empty = Expansion::empty(it.application.clone());
         let made = Difference::between(&empty, it).planned(&empty, it, &[], Strategy::Together, &no_secrets(it));
-        wishes.extend(made.change.wishes);
+        edits.extend(made.change.edits);
     }
-    let past = Change { incomplete: true, wishes, ..Change::default() };
-    let place = usize::from(!past.wishes.is_empty());
+    let past = Change { incomplete: true, edits, ..Change::default() };
+    let place = usize::from(!past.edits.is_empty());
     let mut all: Vec<Change> = [past].into_iter().take(place).chain(changes).collect();
     keep_what_is_known(&mut all);
     let lines: Vec<Line> =
@@ -146,14 +146,14 @@ fn keep_what_is_known(changes: &mut [Change]) {
         values.map(text).collect()
     };
     let mut texts: BTreeMap<Name, Vec<Option<Texts>>> = BTreeMap::new();
-    for wish in changes.iter().flat_map(|change| &change.wishes) {
-        if let Wish::AddComponent { component, vm, kind } = wish {
+    for edit in changes.iter().flat_map(|change| &change.edits) {
+        if let Edit::AddComponent { component, vm, kind } = edit {
             texts.entry(component.clone()).or_default().push(known(vm, kind));
         }
     }
     texts.retain(|_, all| all.len() > 1 && all[0].is_some() && all.iter().all(|it| *it == all[0]));
-    for wish in changes.iter_mut().flat_map(|change| &mut change.wishes) {
-        if let Wish::AddComponent { component, kind, .. } = wish
+    for edit in changes.iter_mut().flat_map(|change| &mut change.edits) {
+        if let Edit::AddComponent { component, kind, .. } = edit
             && texts.contains_key(component)
         {
             Arc::make_mut(kind).exports.values_mut().for_each(|export| export.values.clear());
@@ -257,11 +257,11 @@ pub(crate) fn within(application: &Name, text: &str) -> String {
 fn stretch(stretch: &Stretch, application: &Name) -> String {
     let name = within(application, stretch.name.as_str());
     let length = lasting(stretch.to.saturating_sub(stretch.from));
-    match stretch.deed {
-        Deed::Operation(operation) => format!("{operation} {name} {length}"),
-        Deed::Create => format!("create {name} {length}"),
-        Deed::Destroy => format!("destroy {name} {length}"),
-        Deed::Pause | Deed::Declare => format!("wait for {name} {length}"),
+    match stretch.activity {
+        Activity::Operation(operation) => format!("{operation} {name} {length}"),
+        Activity::Create => format!("create {name} {length}"),
+        Activity::Destroy => format!("destroy {name} {length}"),
+        Activity::Pause | Activity::Declare => format!("wait for {name} {length}"),
     }
 }
 

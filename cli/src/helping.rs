@@ -13,7 +13,7 @@ use crate::{
     tiers::Tiers,
 };
 use cloud_manager::{
-    client::{Happening, segment},
+    client::{StreamItem, segment},
     document::{Accepted, Binding, ChangeRecord, Component, Status, quoted},
 };
 use std::collections::BTreeSet;
@@ -69,9 +69,9 @@ fn follow(operator: &Operator, accepted: &Accepted, name: &str, json: bool) -> R
     let end = loop {
         let heard = events.next(view.patience())?;
         // By then, whatever was to be heard of the component was heard, or is no longer known.
-        quiet |= matches!(heard, Heard::Silence | Heard::Happening(Happening::Gap(_)));
+        quiet |= matches!(heard, Heard::Silence | Heard::StreamItem(StreamItem::Gap(_)));
         let is_news = match heard {
-            Heard::Happening(Happening::Event(event)) => {
+            Heard::StreamItem(StreamItem::Event(event)) => {
                 let about = event.component.as_deref() == Some(name);
                 failed |= about && event.what == "operation-failed";
                 let done = event.change == Some(accepted.change) && event.what == "change-done";
@@ -83,7 +83,7 @@ fn follow(operator: &Operator, accepted: &Accepted, name: &str, json: bool) -> R
                 about || done
             }
             // What is no longer known may have been the end of the change.
-            Heard::Happening(Happening::Gap(_)) => {
+            Heard::StreamItem(StreamItem::Gap(_)) => {
                 is_done = true;
                 true
             }

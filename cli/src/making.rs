@@ -14,12 +14,12 @@ use crate::{
     progress_of_change, screen,
     tiers::Tiers,
 };
-use application::{Definition, Expansion, How, Inputs, Key, Planned, Surroundings, rolling, says_the_same};
+use application::{Definition, Existing, Expansion, How, Inputs, Key, Planned, rolling, says_the_same};
 use clap::Args;
 use cloud_manager::document::{
-    ApplicationRecord, Component, Deed, NewChange, NewComponent, NewNeed, NewVm, Prediction, Status, WishDocument,
+    ApplicationRecord, Component, EditDocument, Intent, NewChange, NewComponent, NewNeed, NewVm, Prediction, Status,
 };
-use protocol::{Name, Strategy, Wish};
+use protocol::{Edit, Name, Strategy};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -62,7 +62,7 @@ pub(crate) struct Making<'a> {
     /// Where only some components are mended: what else there is.
     pub(crate) rest: Option<Rest>,
     /// What is done, for the history.
-    pub(crate) deed: Deed,
+    pub(crate) intent: Intent,
 }
 
 /// What is not mended with some components of an application.
@@ -78,7 +78,7 @@ pub(crate) struct Rest {
 impl<'a> Making<'a> {
     /// A whole application.
     pub(crate) fn new(before: Option<Applied>, after: Expansion, draft: Option<Draft>, around: &'a Around) -> Self {
-        Self { before, after, draft, around, restarts: BTreeMap::new(), rest: None, deed: Deed::Apply }
+        Self { before, after, draft, around, restarts: BTreeMap::new(), rest: None, intent: Intent::Apply }
     }
 }
 
@@ -90,18 +90,18 @@ impl HowOptions {
         before: Applied,
         draft: Draft,
         around: &Around,
-        deed: Deed,
+        intent: Intent,
     ) -> Result<Ending, Failure> {
         let application = draft.read()?;
-        let surroundings = Surroundings { before: Some(&before.found), others: &around.others };
-        let after = self.placing.expand(&application, &surroundings)?;
-        self.make(operator, Making { deed, ..Making::new(Some(before), after, Some(draft), around) })
+        let existing = Existing { before: Some(&before.found), others: &around.others };
+        let after = self.placing.expand(&application, &existing)?;
+        self.make(operator, Making { intent, ..Making::new(Some(before), after, Some(draft), around) })
     }
 
     /// Shows what will be changed, asks, and has it made.
     pub(crate) fn make(&self, operator: &Operator, making: Making<'_>) -> Result<Ending, Failure> {
-        let Making { before, after, draft, around, restarts, rest, deed } = making;
-        let deed = if draft.is_none() { Deed::Remove } else { deed };
+        let Making { before, after, draft, around, restarts, rest, intent } = making;
+        let intent = if draft.is_none() { Intent::Remove } else { intent };
         let json = self.waiting.operator.json;
         let nothing = Expansion::empty(after.application.clone());
         let then = before.as_ref().map_or(&nothing, |it| &it.found);
@@ -168,7 +168,7 @@ impl HowOptions {
                 record.map_or(Ok(Value::Null), |record| serde_json::to_value(&record).map_err(io::Error::from))?;
             let replaced = version;
             version = Some(ApplicationRecord::version_of(Some(&record.to_string())));
-            let application = ApplicationRecord { name: name.clone(), record, version: replaced, deed: Some(deed) };
+            let application = ApplicationRecord { name: name.clone(), record, version: replaced, intent: Some(intent) };
             if steps.len() > 1 && !json {
                 screen::print(&format!("Step {} of {}\n", place + 1, steps.len()))?;
             }
@@ -189,7 +189,7 @@ impl HowOptions {
             }
         }
         // Whoever lets a VM be used again asks for nothing else.
-        let asks_for_all = only_kept && deed != Deed::Undrain;
+        let asks_for_all = only_kept && intent != Intent::Undrain;
         if asks_for_all && !self.waiting.no_wait && ending == Ending::Done {
             let late = late(operator, &after.application, rest.as_ref())?;
             // For programs there is one document already.
@@ -287,21 +287,21 @@ fn agreed() -> Result<bool, Failure> {
 /// A change as the API takes it.
 fn documents(planned: &Planned, application: Option<ApplicationRecord>) -> NewChange {
     let cloud = |vm: &Name| planned.clouds.get(vm).cloned();
-    let wish = |wish: &Wish| match wish {
-        Wish::AddVm { vm } => WishDocument::AddVm(NewVm { name: vm.to_string(), cloud: cloud(vm) }),
-        Wish::RemoveVm { vm } => WishDocument::RemoveVm(vm.to_string()),
-        Wish::AddComponent { component, vm, kind } => WishDocument::AddComponent(NewComponent::of(component, vm, kind)),
-        Wish::RemoveComponent { component } => WishDocument::RemoveComponent(component.to_string()),
-        Wish::RestartComponent { component } => WishDocument::RestartComponent(component.to_string()),
-        Wish::SetNeed { component, import, number } => WishDocument::SetNeed(NewNeed {
+    let edit = |edit: &Edit| match edit {
+        Edit::AddVm { vm } => EditDocument::AddVm(NewVm { name: vm.to_string(), cloud: cloud(vm) }),
+        Edit::RemoveVm { vm } => EditDocument::RemoveVm(vm.to_string()),
+        Edit::AddComponent { component, vm, kind } => EditDocument::AddComponent(NewComponent::of(component, vm, kind)),
+        Edit::RemoveComponent { component } => EditDocument::RemoveComponent(component.to_string()),
+        Edit::RestartComponent { component } => EditDocument::RestartComponent(component.to_string()),
+        Edit::SetNeed { component, import, number } => EditDocument::SetNeed(NewNeed {
             component: component.to_string(),
             import: import.to_string(),
             number: *number,
         }),
-        Wish::AddBinding(wire) => WishDocument::Bind(wire.to_string()),
-        Wish::RemoveBinding(wire) => WishDocument::Unbind(wire.to_string()),
+        Edit::AddBinding(wire) => EditDocument::Bind(wire.to_string()),
+        Edit::RemoveBinding(wire) => EditDocument::Unbind(wire.to_string()),
     };
     let change = &planned.change;
-    let wishes = change.wishes.iter().map(wish).collect();
-    NewChange { strategy: change.strategy, incomplete: change.incomplete, wishes, application }
+    let edits = change.edits.iter().map(edit).collect();
+    NewChange { strategy: change.strategy, incomplete: change.incomplete, edits, application }
 }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use clap::Args;
 use cloud_manager::{
     access::Access,
-    client::{Client, ClientError, Events, Happening},
+    client::{Client, ClientError, Events, StreamItem},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -108,7 +108,7 @@ pub(crate) struct Following<'a> {
 /// What came of waiting for an event.
 pub(crate) enum Heard {
     /// Something has happened, or had happened and is no longer known.
-    Happening(Happening),
+    StreamItem(StreamItem),
     /// Nothing, for as long as one wanted to wait.
     Silence,
     /// The manager does not answer; it is asked again.
@@ -126,13 +126,13 @@ impl Following<'_> {
             };
             match timeout(patience, events.next()).await {
                 Err(_) => Ok(Some(Heard::Silence)),
-                Ok(next) => Ok(next?.map(Heard::Happening)),
+                Ok(next) => Ok(next?.map(Heard::StreamItem)),
             }
         });
         match heard {
             Ok(Some(heard)) => {
                 self.failures = 0;
-                if let Heard::Happening(Happening::Event(event)) = &heard {
+                if let Heard::StreamItem(StreamItem::Event(event)) = &heard {
                     self.after = event.number;
                 }
                 Ok(heard)

@@ -2,7 +2,7 @@
 //! may be running.
 
 use crate::failure::Failure;
-use cloud_manager::machine::{Happening as ManagerHappening, Manager};
+use cloud_manager::machine::{LocalEvent as ManagerEvent, Manager};
 use model_check::audit::{Lived, Past};
 use model_check::world::{Input, Place};
 use protocol::letter::ToManager;
@@ -13,7 +13,7 @@ use runtime::{PeerId, journal};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use vm_agent::machine::{Agent, Happening as AgentHappening, Understood};
+use vm_agent::machine::{Agent, LocalEvent as AgentEvent, Understood};
 
 /// The data directories in and below a manager's: its own, and those of its VMs on this machine.
 pub(crate) fn directories(given: &[PathBuf]) -> Vec<PathBuf> {
@@ -81,14 +81,14 @@ fn of_manager(entry: &Entry) -> Option<Input> {
             ToManager::Listening { .. } | ToManager::Answer { .. } => return None,
         },
         Entry::Happened { what, .. } => match Manager::read(what)? {
-            ManagerHappening::Asked { request, .. } | ManagerHappening::Applied { request, .. } => {
+            ManagerEvent::Asked { request, .. } | ManagerEvent::Applied { request, .. } => {
                 manager::Input::FromOperator(request)
             }
-            ManagerHappening::FromCloud(outcome) => manager::Input::FromCloud(outcome),
-            ManagerHappening::AlarmRang(alarm) => manager::Input::AlarmRang(alarm),
-            ManagerHappening::Question { .. }
-            | ManagerHappening::QuestionAbout { .. }
-            | ManagerHappening::Patience(_) => return None,
+            ManagerEvent::FromCloud(outcome) => manager::Input::FromCloud(outcome),
+            ManagerEvent::AlarmRang(alarm) => manager::Input::AlarmRang(alarm),
+            ManagerEvent::Question { .. } | ManagerEvent::QuestionAbout { .. } | ManagerEvent::Patience(_) => {
+                return None;
+            }
         },
         Entry::Acknowledged { .. } | Entry::Met { .. } => return None,
     }))
@@ -101,9 +101,9 @@ fn of_agent(agent: &Agent, entry: &Entry) -> Option<Input> {
             Understood::Aside(_) => return None,
         },
         Entry::Happened { what, .. } => match Agent::read(what)? {
-            AgentHappening::FromHost(outcome) => agent::Input::FromHost(outcome),
-            AgentHappening::AlarmRang(alarm) => agent::Input::AlarmRang(alarm),
-            AgentHappening::Listening(_) | AgentHappening::Answered { .. } => return None,
+            AgentEvent::FromHost(outcome) => agent::Input::FromHost(outcome),
+            AgentEvent::AlarmRang(alarm) => agent::Input::AlarmRang(alarm),
+            AgentEvent::Listening(_) | AgentEvent::Answered { .. } => return None,
         },
         Entry::Acknowledged { .. } | Entry::Met { .. } => return None,
     }))

@@ -1,7 +1,7 @@
 //! Placements that are left to the planner: how long it may look, and how far it is.
 
 use crate::{failure::Failure, progress::ProgressLine};
-use application::{Application, Choice, Expansion, Surroundings};
+use application::{Application, Choice, Existing, Expansion};
 use clap::Args;
 use planner::Progress;
 use std::time::{Duration, Instant};
@@ -16,12 +16,8 @@ pub(crate) struct PlacingOptions {
 
 impl PlacingOptions {
     /// Counts out, places and wires an application.
-    pub(crate) fn expand(
-        self,
-        application: &Application,
-        surroundings: &Surroundings<'_>,
-    ) -> Result<Expansion, Failure> {
-        watched(self.time_limit, |go_on| application.expand_within(surroundings, go_on)).map_err(Failure::Application)
+    pub(crate) fn expand(self, application: &Application, existing: &Existing<'_>) -> Result<Expansion, Failure> {
+        watched(self.time_limit, |go_on| application.expand_within(existing, go_on)).map_err(Failure::Application)
     }
 }
 

@@ -16,12 +16,12 @@ use crate::{
     verdict::Verdict,
 };
 use application::{
-    Choice, Difference, Expansion, How, Key, Planned, Problem, Problems, SecretTexts, Surroundings, rolling,
+    Choice, Difference, Existing, Expansion, How, Key, Planned, Problem, Problems, SecretTexts, rolling,
 };
 use clap::Args;
 use model_check::explore::Settings;
 use planner::plan::TradeOff;
-use protocol::{Change, Name, Strategy, Wish};
+use protocol::{Change, Edit, Name, Strategy};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -89,7 +89,7 @@ pub(crate) struct Plan {
     pub(crate) strategy: Strategy,
     /// How many changes lead there.
     steps: usize,
-    wishes: usize,
+    edits: usize,
     /// What the planner says of the placement, where it was left to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     placement: Option<Choice>,
@@ -157,7 +157,7 @@ fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
         (Some(path), _) => {
             let values = ValueOptions::default();
             let (_, before) = values.read(path)?;
-            let before = arguments.placing.expand(&before, &Surroundings::default())?;
+            let before = arguments.placing.expand(&before, &Existing::default())?;
             story::one_and_the_same(
                 "--from",
                 (path, &before.application),
@@ -171,10 +171,10 @@ fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
         }
         (None, false) => (None, Around::default()),
     };
-    let surroundings = Surroundings { before: before.as_ref(), others: &around.others };
-    let after = arguments.placing.expand(&application, &surroundings)?;
+    let existing = Existing { before: before.as_ref(), others: &around.others };
+    let after = arguments.placing.expand(&application, &existing)?;
     let rows = match arguments.trade_off {
-        true => application.trade_offs(&surroundings, TRADE_OFFS_MAX).map_err(Failure::Application)?,
+        true => application.trade_offs(&existing, TRADE_OFFS_MAX).map_err(Failure::Application)?,
         false => Vec::new(),
     };
     let before = before.unwrap_or_else(|| Expansion::empty(after.application.clone()));
@@ -216,7 +216,7 @@ pub(crate) struct Step {
     pub(crate) after: Expansion,
     difference: Difference,
     strategy: Strategy,
-    restarts: Vec<Wish>,
+    restarts: Vec<Edit>,
 }
 
 impl Step {
@@ -229,7 +229,7 @@ impl Step {
     /// What the manager is asked for.
     pub(crate) fn planned(&self, others: &[Expansion], secrets: &SecretTexts) -> Planned {
         let mut planned = self.difference.planned(&self.before, &self.after, others, self.strategy, secrets);
-        planned.change.wishes.extend(self.restarts.iter().cloned());
+        planned.change.edits.extend(self.restarts.iter().cloned());
         planned
     }
 }
@@ -249,11 +249,11 @@ impl Plan {
         if let Some(first) = steps.first_mut() {
             first.restarts = restarts
                 .keys()
-                .map(|key| Wish::RestartComponent { component: key.scoped(&after.application) })
+                .map(|key| Edit::RestartComponent { component: key.scoped(&after.application) })
                 .collect();
         }
         let changes = steps.iter().map(|step| step.planned(&around.others, &no_secrets(after)).change);
-        let changes: Vec<Change> = changes.filter(|it| !it.wishes.is_empty()).collect();
+        let changes: Vec<Change> = changes.filter(|it| !it.edits.is_empty()).collect();
         let mut plan = Self {
             application: after.application.clone(),
             vms: after.vms.len(),
@@ -264,7 +264,7 @@ impl Plan {
             left: 0,
             strategy: steps.first().map_or_else(Strategy::default, |it| it.strategy),
             steps: steps.len(),
-            wishes: changes.iter().map(|it| it.wishes.len()).sum(),
+            edits: changes.iter().map(|it| it.edits.len()).sum(),
             placement: after.choice.clone(),
             trade_offs: Vec::new(),
             foresight: match changes.is_empty() {

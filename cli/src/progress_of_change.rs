@@ -13,7 +13,7 @@ use crate::{
     tiers::Tiers,
 };
 use cloud_manager::{
-    client::Happening,
+    client::StreamItem,
     document::{Accepted, ChangeRecord, Component, EventDocument, RunningChange, quoted},
 };
 use std::{
@@ -46,7 +46,7 @@ pub(crate) fn follow(operator: &Operator, accepted: &Accepted, json: bool, tiers
     let mut looked = Instant::now();
     let ending = loop {
         match events.next(view.patience())? {
-            Heard::Happening(Happening::Event(event)) => {
+            Heard::StreamItem(StreamItem::Event(event)) => {
                 if event.change == Some(accepted.change) && event.what == "change-done" {
                     break Ending::Done;
                 }
@@ -60,7 +60,7 @@ pub(crate) fn follow(operator: &Operator, accepted: &Accepted, json: bool, tiers
                 }
             }
             // What is no longer known may have been the end.
-            Heard::Happening(Happening::Gap(_)) | Heard::Silence => {}
+            Heard::StreamItem(StreamItem::Gap(_)) | Heard::Silence => {}
             Heard::Absent => {
                 view.absent()?;
                 continue;

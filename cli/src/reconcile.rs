@@ -10,9 +10,9 @@ use crate::{
     operator::Operator,
     reason,
 };
-use application::{Difference, How, Key, Surroundings};
+use application::{Difference, Existing, How, Key};
 use clap::Args;
-use cloud_manager::document::{Component, Deed, Status};
+use cloud_manager::document::{Component, Intent, Status};
 use protocol::Name;
 use std::collections::BTreeSet;
 
@@ -105,8 +105,8 @@ fn mend(how: &HowOptions, operator: &Operator, name: &str, keys: Option<&BTreeSe
     let mut applied = before.record.expansion.clone();
     applied.components.retain(|_, it| before.found.vms.contains_key(&it.vm));
     let draft = before.record.draft.clone();
-    let surroundings = Surroundings { before: Some(&applied), others: &around.others };
-    let mut after = how.placing.expand(&draft.read()?, &surroundings)?;
+    let existing = Existing { before: Some(&applied), others: &around.others };
+    let mut after = how.placing.expand(&draft.read()?, &existing)?;
     let rest = keys.map(|keys| {
         let applied = before.record.expansion.mended(&after, keys);
         after = before.found.mended(&after, keys);
@@ -118,6 +118,6 @@ fn mend(how: &HowOptions, operator: &Operator, name: &str, keys: Option<&BTreeSe
     let restarts = drifted.into_iter().filter(|(key, _)| !begins_anew(key)).collect();
     how.make(
         operator,
-        Making { restarts, rest, deed: Deed::Reconcile, ..Making::new(Some(before), after, Some(draft), &around) },
+        Making { restarts, rest, intent: Intent::Reconcile, ..Making::new(Some(before), after, Some(draft), &around) },
     )
 }

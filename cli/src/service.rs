@@ -1,4 +1,4 @@
-//! What the long-running commands share: a runtime, a log on stderr, and the wish to stop.
+//! What the long-running commands share: a runtime, a log on stderr, and the edit to stop.
 
 use crate::Ending;
 use crate::failure::Failure;

@@ -58,7 +58,7 @@ fn changed(operator: &Operator, events: &mut Following<'_>) -> Result<Status, Fa
     let mut was_absent = false;
     loop {
         match events.next(PATIENCE)? {
-            Heard::Happening(_) => {}
+            Heard::StreamItem(_) => {}
             Heard::Silence if was_absent => {}
             Heard::Silence => continue,
             Heard::Absent => {
@@ -69,7 +69,7 @@ fn changed(operator: &Operator, events: &mut Following<'_>) -> Result<Status, Fa
             }
         }
         // Things happen in bursts; show what came of them.
-        while matches!(events.next(BREATHE)?, Heard::Happening(_)) {}
+        while matches!(events.next(BREATHE)?, Heard::StreamItem(_)) {}
         match looked(operator) {
             Err(Failure::Manager(ClientError::Unreachable(..) | ClientError::Broken(..))) => {}
             answer => return answer,

@@ -7,14 +7,14 @@ use crate::{
     faults::FaultOptions,
     files, foresight,
 };
-use application::{Difference, Expansion, Surroundings};
+use application::{Difference, Existing, Expansion};
 use clap::Args;
 use model_check::{
     Faults, Line, Scenario,
     scenario::{Answer, Changes, Expected},
     simulate::{Timing, always},
 };
-use protocol::{Name, Strategy, Wish, manager::Request};
+use protocol::{Edit, Name, Strategy, manager::Request};
 use std::path::{Path, PathBuf};
 
 /// A scenario, or an application file and what it is changed to.
@@ -67,7 +67,7 @@ impl StoryOptions {
     fn expansions(&self) -> Result<[Expansion; 2], Failure> {
         let read = |path: &Path, before: Option<&Expansion>| {
             let (_, application) = ValueOptions::default().read(path)?;
-            application.expand(&Surroundings { before, others: &[] }).map_err(Failure::Application)
+            application.expand(&Existing { before, others: &[] }).map_err(Failure::Application)
         };
         let first = read(&self.file, None)?;
         Ok(match &self.change.to {
@@ -119,14 +119,14 @@ pub(crate) fn one_and_the_same(
 fn within(application: &Name, line: &Line) -> Line {
     let mut line = line.clone();
     let Request::Make(change) = &mut line.request else { return line };
-    for wish in &mut change.wishes {
-        let names: &mut [&mut Name] = match wish {
-            Wish::AddVm { vm } | Wish::RemoveVm { vm } => &mut [vm],
-            Wish::AddComponent { component, vm, .. } => &mut [component, vm],
-            Wish::RemoveComponent { component }
-            | Wish::RestartComponent { component }
-            | Wish::SetNeed { component, .. } => &mut [component],
-            Wish::AddBinding(wire) | Wish::RemoveBinding(wire) => &mut [&mut wire.client, &mut wire.provider],
+    for edit in &mut change.edits {
+        let names: &mut [&mut Name] = match edit {
+            Edit::AddVm { vm } | Edit::RemoveVm { vm } => &mut [vm],
+            Edit::AddComponent { component, vm, .. } => &mut [component, vm],
+            Edit::RemoveComponent { component }
+            | Edit::RestartComponent { component }
+            | Edit::SetNeed { component, .. } => &mut [component],
+            Edit::AddBinding(wire) | Edit::RemoveBinding(wire) => &mut [&mut wire.client, &mut wire.provider],
         };
         names.iter_mut().for_each(|name| **name = own(application, name));
     }

@@ -5,7 +5,7 @@ use model_check::{
     Scenario,
     chart::Chart,
     explore::retrace,
-    simulate::{ChangeTimes, Deed, Messages, Report, Stretch},
+    simulate::{Activity, ChangeTimes, Messages, Report, Stretch},
 };
 use protocol::Name;
 use serde_json::{Value, json};
@@ -67,12 +67,12 @@ fn lasted(change: &ChangeTimes) -> String {
 pub(crate) fn path(stretches: &[Stretch]) -> Option<String> {
     let words = stretches.iter().map(|stretch| {
         let (name, length) = (&stretch.name, lasting(stretch.to.saturating_sub(stretch.from)));
-        match stretch.deed {
-            Deed::Operation(operation) => format!("{operation} {name} {length}"),
-            Deed::Pause => format!("wait to try {name} again {length}"),
-            Deed::Create => format!("create {name} {length}"),
-            Deed::Destroy => format!("destroy {name} {length}"),
-            Deed::Declare => format!("miss {name} {length}"),
+        match stretch.activity {
+            Activity::Operation(operation) => format!("{operation} {name} {length}"),
+            Activity::Pause => format!("wait to try {name} again {length}"),
+            Activity::Create => format!("create {name} {length}"),
+            Activity::Destroy => format!("destroy {name} {length}"),
+            Activity::Declare => format!("miss {name} {length}"),
         }
     });
     let words: Vec<String> = words.collect();
@@ -89,7 +89,7 @@ pub(crate) fn json(report: &Report) -> Value {
             let path: Vec<Value> = change
                 .critical_path
                 .iter()
-                .map(|it| json!({ "name": it.name, "deed": format!("{:?}", it.deed), "from": seconds(it.from), "to": seconds(it.to) }))
+                .map(|it| json!({ "name": it.name, "activity": format!("{:?}", it.activity), "from": seconds(it.from), "to": seconds(it.to) }))
                 .collect();
             let done = change.done.map(seconds);
             json!({ "change": change.change.0, "accepted": seconds(change.accepted), "done": done, "critical_path": path })

@@ -91,14 +91,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 }
 
 fn create_for_operator(create: &Create, role: Role) -> Result<(), Failure> {
-    let wish = NewToken { name: create.name.clone(), role };
-    let made: OperatorToken = Operator::new(&create.operator)?.post("/v1/tokens", &wish)?;
+    let edit = NewToken { name: create.name.clone(), role };
+    let made: OperatorToken = Operator::new(&create.operator)?.post("/v1/tokens", &edit)?;
     screen::show(create.operator.json, &made, || format!("{}\n", made.text))
 }
 
 fn create_for_agent(create: &Create) -> Result<(), Failure> {
-    let wish = NewJoinToken { vm: create.vm.clone(), good_for_s: Some(create.ttl) };
-    let made: JoinToken = Operator::new(&create.operator)?.post("/v1/join-tokens", &wish)?;
+    let edit = NewJoinToken { vm: create.vm.clone(), good_for_s: Some(create.ttl) };
+    let made: JoinToken = Operator::new(&create.operator)?.post("/v1/join-tokens", &edit)?;
     screen::show(create.operator.json, &made, || format!("{}\n", made.text))
 }
 

@@ -14,7 +14,7 @@ use application::Expansion;
 use clap::{Args, Subcommand};
 use cloud_manager::{
     client::segment,
-    document::{ApplicationRecord, NewVm, RunningChange, Vm, WishDocument},
+    document::{ApplicationRecord, EditDocument, NewVm, RunningChange, Vm},
 };
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -99,11 +99,11 @@ struct Lost {
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     match &arguments.command {
         Command::Add(Add { names, cloud, change }) => {
-            let vm = |name: &String| WishDocument::AddVm(NewVm { name: name.clone(), cloud: cloud.clone() });
+            let vm = |name: &String| EditDocument::AddVm(NewVm { name: name.clone(), cloud: cloud.clone() });
             change.make(names.iter().map(vm).collect())
         }
         Command::Remove(Remove { names, change }) => {
-            change.make(names.iter().cloned().map(WishDocument::RemoveVm).collect())
+            change.make(names.iter().cloned().map(EditDocument::RemoveVm).collect())
         }
         Command::List(list) => show_list(list),
         Command::Drain(arguments) => apply::drain(arguments, true),

@@ -181,7 +181,7 @@ async fn a_start_that_was_skipped_is_seen_and_can_be_made_up_for() {
 async fn whoever_is_not_asked_is_not_well() {
     let mut site = Site::open("silent");
     let token = site.invite("edge").await;
-    let joining = site.post(&json!({ "wishes": [{ "add-vm": { "name": "edge" } }, vm("near")] })).await;
+    let joining = site.post(&json!({ "edits": [{ "add-vm": { "name": "edge" } }, vm("near")] })).await;
     site.start_agent("edge", Some(&token));
     site.until_done(&joining).await;
     for (component, vm) in [("far", "edge"), ("close", "near")] {

@@ -198,7 +198,7 @@ async fn another_under_the_same_name_is_found_and_replaced() {
     let mut changed: NewComponent = site.client.get(&place).await.unwrap();
     changed.recipe["parameters"]["greeting"] = json!("go away");
     changed.recipe["parameters"]["haste"] = json!(1);
-    let change = json!({ "strategy": "down-then-up", "incomplete": true, "wishes": [
+    let change = json!({ "strategy": "down-then-up", "incomplete": true, "edits": [
         { "remove-component": "shop/web[1]" },
         { "add-component": changed },
         bind("shop/web[1].db → shop/database[0].sql"),
@@ -273,7 +273,7 @@ async fn nobody_is_shown_a_secret() {
     // What nobody has cannot be taken over.
     let mut stranger = definition;
     stranger.recipe["secrets"]["password"] = json!("••• of shop/nobody[0]");
-    let change = json!({ "wishes": [{ "add-component": stranger }] });
+    let change = json!({ "edits": [{ "add-component": stranger }] });
     let refused = site.client.post::<Accepted>("/v1/changes", &change).await.unwrap_err();
     let ClientError::Refused(_, problems) = refused else { panic!("{refused}") };
     assert!(problems.problems[0].contains("shop/nobody[0] has no secret \"password\""), "{problems:?}");
@@ -468,7 +468,7 @@ async fn whoever_looked_too_early_is_told_to_look_again() {
     let kept: Vec<ApplicationRecord> = site.client.get("/v1/applications").await.unwrap();
     let [ApplicationRecord { name, record, version, .. }] = kept.as_slice() else { panic!("{kept:?}") };
     let ask = |version: Option<u64>| NewChange {
-        application: Some(ApplicationRecord { name: name.clone(), record: record.clone(), version, deed: None }),
+        application: Some(ApplicationRecord { name: name.clone(), record: record.clone(), version, intent: None }),
         ..NewChange::default()
     };
     for outdated in [Some(0), version.map(|it| it ^ 2)] {

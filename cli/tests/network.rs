@@ -93,7 +93,7 @@ async fn machines_that_are_cut_off_catch_up_when_the_cable_is_back() {
         assert!(site.run_agent(command, name, Some(&token)).contains(name));
     }
     let told = site
-        .make(&json!({ "wishes": [
+        .make(&json!({ "edits": [
             provider("mysql", "data", "database"),
             client("tomcat", "app", "database", Some("workers")),
             client("apache", "web", "workers", None),
@@ -106,7 +106,7 @@ async fn machines_that_are_cut_off_catch_up_when_the_cable_is_back() {
     // The application's machine is cut off while its database is to go: the database waits for its loan.
     network.plug(2, "down");
     let accepted = site
-        .post(&json!({ "strategy": "down-then-up", "wishes": [
+        .post(&json!({ "strategy": "down-then-up", "edits": [
             { "remove-component": "mysql" },
             provider("mysql2", "data", "database"),
             bind("tomcat.database → mysql2.database"),
@@ -128,5 +128,5 @@ async fn machines_that_are_cut_off_catch_up_when_the_cable_is_back() {
     let audit: Value = site.audit(&journals.each_ref().map(|it| it.as_path()));
     assert_eq!((&audit["machines"], &audit["at_rest"]), (&json!(4), &json!(true)), "{audit}");
     let removed: Vec<Value> = ["web", "app", "data"].iter().map(|vm| json!({ "remove-vm": vm })).collect();
-    site.make(&json!({ "wishes": removed })).await;
+    site.make(&json!({ "edits": removed })).await;
 }

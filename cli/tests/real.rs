@@ -13,7 +13,7 @@ use site::{Site, bind, client, order, provider, vm};
 
 /// Apache and a profiler; Tomcat and an object cache; MySQL: the running example of the papers.
 fn running_example() -> Value {
-    json!({ "wishes": [
+    json!({ "edits": [
         vm("vm1"), vm("vm2"), vm("vm3"),
         client("apache", "vm1", "workers", None),
         provider("profiler", "vm1", "profile"),
@@ -87,7 +87,7 @@ async fn the_running_example_loses_its_database_and_gets_another_one() {
     }
 
     let told = site
-        .make(&json!({ "strategy": "down-then-up", "wishes": [
+        .make(&json!({ "strategy": "down-then-up", "edits": [
             { "remove-component": "mysql" },
             provider("mysql'", "vm3", "database"),
             bind("tomcat.database → mysql'.database"),
@@ -133,12 +133,12 @@ async fn make_before_break_stops_nobody_and_break_before_make_stops_whoever_depe
             },
         },
     }});
-    site.make(&json!({ "wishes": [
+    site.make(&json!({ "edits": [
         vm("web"), vm("data"), app, provider("one", "data", "database"), bind("app.database → one.database"),
     ]}))
     .await;
     let replace = |strategy: &str, old: &str, new: &str| {
-        json!({ "strategy": strategy, "wishes": [
+        json!({ "strategy": strategy, "edits": [
             { "remove-component": old },
             provider(new, "data", "database"),
             bind(&format!("app.database → {new}.database")),
@@ -168,7 +168,7 @@ async fn programs_killed_in_the_middle_of_a_change_come_back_and_finish_it() {
     let mut slow = provider("database", "data", "database");
     slow["add-component"]["recipe"]["operations"]["configure"] = json!({ "run": "sleep 1" });
     let accepted = site
-        .post(&json!({ "wishes": [
+        .post(&json!({ "edits": [
             vm("data"), vm("web"), slow,
             client("app", "web", "database", None), bind("app.database → database.database"),
         ]}))
@@ -193,7 +193,7 @@ async fn programs_killed_in_the_middle_of_a_change_come_back_and_finish_it() {
 async fn the_application_goes_on_while_the_manager_is_down() {
     let mut site = Site::open("manager-down");
     let told = site
-        .make(&json!({ "wishes": [
+        .make(&json!({ "edits": [
             vm("data"), vm("web"), provider("database", "data", "database"),
             client("app", "web", "database", None), bind("app.database → database.database"),
         ]}))
@@ -223,7 +223,7 @@ async fn a_failed_operation_is_shown_and_tried_again_when_a_person_says_so() {
     broken["add-component"]["recipe"]["operations"]["configure"] = json!({ "run": format!("test -e {} || {{ echo the disk is missing; exit 3; }}", site.place.join("disk").display()) });
     broken["add-component"]["patience"] = json!({ "start": { "retries": 1, "pause_ms_first": 50 } });
     let accepted = site
-        .post(&json!({ "wishes": [
+        .post(&json!({ "edits": [
             vm("data"), broken, client("app", "data", "database", None), bind("app.database → database.database"),
         ]}))
         .await;
@@ -249,19 +249,19 @@ async fn an_agent_joins_once_with_its_token_and_comes_back_without() {
     assert_eq!(site.start_agent("stranger", Some(&token)), "", "the token is for another name");
     assert_eq!(site.start_agent("edge", Some(&token)), "vm         edge (vm-1)");
     site.events_until(0, |event| event.what == "vm-made").await;
-    site.make(&json!({ "wishes": [provider("database", "edge", "database")] })).await;
+    site.make(&json!({ "edits": [provider("database", "edge", "database")] })).await;
 
     let edge = vm_agent::Presence::of(&site.place.join("edge")).unwrap();
     edge.end(std::time::Duration::ZERO).await;
     assert_eq!(site.start_agent("edge", None), "vm         edge (vm-1)");
-    site.make(&json!({ "wishes": [{ "restart-component": "database" }] })).await;
+    site.make(&json!({ "edits": [{ "restart-component": "database" }] })).await;
     // Another machine with the same token is turned away, and so is one that has none.
     std::fs::create_dir_all(site.place.join("twin")).unwrap();
     assert_eq!(site.start_agent("twin", Some(&token)), "");
     assert_eq!(site.start_agent("nobody", None), "");
     let edge = site.place.join("edge");
     assert_eq!(site.audit(&[&edge])["at_rest"], json!(true));
-    site.make(&json!({ "wishes": [{ "remove-vm": "edge" }] })).await;
+    site.make(&json!({ "edits": [{ "remove-vm": "edge" }] })).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -270,7 +270,7 @@ async fn an_agent_that_the_manager_has_forgotten_ends_its_components_and_itself(
     let token = site.invite("edge").await;
     site.start_agent("edge", Some(&token));
     site.events_until(0, |event| event.what == "vm-made").await;
-    site.make(&json!({ "wishes": [provider("database", "edge", "database")] })).await;
+    site.make(&json!({ "edits": [provider("database", "edge", "database")] })).await;
     let accepted = site.client.post("/v1/vms/edge/lost", &json!({})).await.unwrap();
     site.until_done(&accepted).await;
     assert_eq!(site.last_agent_ended().await, Some(1));
@@ -283,7 +283,7 @@ async fn an_agent_that_the_manager_has_forgotten_ends_its_components_and_itself(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn certificates_are_renewed_while_everybody_works() {
     let site = Site::open_with("renewal", &["--certificate-lifetime", "6"]);
-    site.make(&json!({ "wishes": [vm("data"), vm("web")] })).await;
+    site.make(&json!({ "edits": [vm("data"), vm("web")] })).await;
     let certificate = |vm: u64| std::fs::read(site.vm(vm).join("identity/certificate.der")).unwrap();
     let first = [certificate(1), certificate(2)];
     while (1..).zip(&first).any(|(vm, first)| certificate(vm) == *first) {
@@ -291,7 +291,7 @@ async fn certificates_are_renewed_while_everybody_works() {
     }
     // The first ones are over before long; a link made after that shows the new ones.
     site.kill_agent(1).await;
-    site.make(&json!({ "wishes": [
+    site.make(&json!({ "edits": [
         provider("database", "data", "database"), client("app", "web", "database", None),
         bind("app.database → database.database"),
     ]}))
@@ -312,7 +312,7 @@ async fn a_full_disk_halts_an_agent_in_good_order_and_more_room_brings_it_back()
     let token = site.invite("edge").await;
     site.start_agent("edge", Some(&token));
     let told = site.events_until(0, |event| event.what == "vm-made").await;
-    site.make(&json!({ "wishes": [provider("database", "edge", "database")] })).await;
+    site.make(&json!({ "edits": [provider("database", "edge", "database")] })).await;
     let running = site::processes_of(&disk.0.join("components"), None);
     disk.fill();
     // The journal has set some room aside; what is asked beyond it cannot be written down, and so it is not done.
@@ -321,14 +321,14 @@ async fn a_full_disk_halts_an_agent_in_good_order_and_more_room_brings_it_back()
         large["add-component"]["recipe"]["parameters"] = json!({ "ballast": "x".repeat(200_000) });
         large
     };
-    site.post(&json!({ "wishes": (0..12).map(large).collect::<Vec<_>>() })).await;
+    site.post(&json!({ "edits": (0..12).map(large).collect::<Vec<_>>() })).await;
     assert_eq!(site.last_agent_ended().await, Some(1), "{told:?}");
     assert_eq!(site::processes_of(&disk.0.join("components"), None), running, "components are left in peace");
     disk.make_room();
     site.start_agent("edge", None);
-    site.make(&json!({ "wishes": [{ "restart-component": "database" }] })).await;
+    site.make(&json!({ "edits": [{ "restart-component": "database" }] })).await;
     assert_eq!(site.audit(&[&disk.0])["good"], json!(true));
-    site.make(&json!({ "wishes": [{ "remove-vm": "edge" }] })).await;
+    site.make(&json!({ "edits": [{ "remove-vm": "edge" }] })).await;
 }
 
 /// A disk of a few megabytes, in memory.
@@ -367,7 +367,7 @@ impl Drop for Disk {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_vm_is_forgotten_and_its_clients_get_another_provider() {
     let site = Site::open("lost");
-    site.make(&json!({ "wishes": [
+    site.make(&json!({ "edits": [
         vm("data"), vm("web"), provider("database", "data", "database"),
         client("app", "web", "database", None), bind("app.database → database.database"),
     ]}))
@@ -381,7 +381,7 @@ async fn a_lost_vm_is_forgotten_and_its_clients_get_another_provider() {
         tokio::task::yield_now().await;
     }
     assert!(site::processes_of(&site.vm(1), None).is_empty());
-    site.make(&json!({ "wishes": [
+    site.make(&json!({ "edits": [
         vm("data"), provider("database", "data", "database"), bind("app.database → database.database"),
     ]}))
     .await;
@@ -424,8 +424,8 @@ async fn nothing_of_a_lost_vm_runs_on_whether_its_agent_is_alive_or_dead() {
     // As the guide has it: the manager is told where its data is from where it was started.
     let site = Site::open_with("lost-for-good", &["--data", "manager"]);
     let vms = [vm("well"), vm("silent")].into_iter();
-    let wishes: Vec<Value> = vms.chain(stubborn("well")).chain(stubborn("silent")).collect();
-    site.make(&json!({ "wishes": wishes })).await;
+    let edits: Vec<Value> = vms.chain(stubborn("well")).chain(stubborn("silent")).collect();
+    site.make(&json!({ "edits": edits })).await;
     let _dead = site.kill_agent_for_good(2).await;
     for (id, name) in [(1, "well"), (2, "silent")] {
         assert!(site::processes_of(&site.vm(id), None).len() >= 3);
@@ -443,8 +443,8 @@ async fn a_manager_that_was_killed_while_it_ended_a_lost_vm_goes_on_with_it_from
     let mut slow = provider("database", "data", "database");
     let stop = format!("touch {}; until test -e {}; do sleep 0.01; done", asked.display(), time.display());
     slow["add-component"]["recipe"]["operations"]["stop"] = json!({ "command": { "run": stop } });
-    let wishes: Vec<Value> = [vm("data"), slow].into_iter().chain(stubborn("data")).collect();
-    site.make(&json!({ "wishes": wishes })).await;
+    let edits: Vec<Value> = [vm("data"), slow].into_iter().chain(stubborn("data")).collect();
+    site.make(&json!({ "edits": edits })).await;
     let dead = site.kill_agent_for_good(1).await;
     let _: Value = site.client.post("/v1/vms/data/lost", &json!({})).await.unwrap();
     site::until("it is asked to stop", || asked.exists()).await;
@@ -460,9 +460,9 @@ async fn a_manager_that_was_killed_while_it_ended_a_lost_vm_goes_on_with_it_from
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_a_removed_vm_runs_on_though_its_components_are_stubborn() {
     let site = Site::open_with("removed-for-good", &["--data", "manager"]);
-    let wishes: Vec<Value> = [vm("data")].into_iter().chain(stubborn("data")).collect();
-    site.make(&json!({ "wishes": wishes })).await;
-    site.make(&json!({ "wishes": [{ "remove-vm": "data" }] })).await;
+    let edits: Vec<Value> = [vm("data")].into_iter().chain(stubborn("data")).collect();
+    site.make(&json!({ "edits": edits })).await;
+    site.make(&json!({ "edits": [{ "remove-vm": "data" }] })).await;
     nothing_is_left(&site, 1).await;
     site.remove_everything().await;
 }
@@ -472,7 +472,7 @@ async fn a_manager_that_is_started_with_another_patience_has_it() {
     let mut site = Site::open("patience");
     let token = site.invite("far").await;
     site.start_agent("far", Some(&token));
-    site.make(&json!({ "wishes": [provider("database", "far", "database")] })).await;
+    site.make(&json!({ "edits": [provider("database", "far", "database")] })).await;
     site.kill_manager();
     site.options = vec!["--lost-after".into(), "1".into()];
     site.restart_manager();
@@ -486,7 +486,7 @@ async fn a_manager_that_is_started_with_another_patience_has_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_work_is_refused_with_every_reason_and_changes_nothing() {
     let site = Site::open("refused");
-    let change = json!({ "wishes": [
+    let change = json!({ "edits": [
         provider("database", "nowhere", "database"),
         bind("app.database → database.database"),
         { "remove-component": "ghost" },

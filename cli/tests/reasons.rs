@@ -17,7 +17,7 @@ async fn who_died_is_seen_with_how_often_when_and_why() {
     // Its last line has no end.
     let start = &mut database["add-component"]["recipe"]["operations"]["start"];
     *start = json!({ "process": { "run": "printf serving; exec sleep 1000" } });
-    site.make(&json!({ "wishes": [vm("data"), database] })).await;
+    site.make(&json!({ "edits": [vm("data"), database] })).await;
     assert!(!site.done(&["status"]).contains("DIED"), "nobody did");
     for died in ["once, 2", "2 times, last 2"] {
         let seen = site.status().await.newest_event;
@@ -234,7 +234,7 @@ async fn what_one_wrote_that_cannot_go_is_shown_although_another_has_its_name() 
     site.done(&["vm", "add", "v", "--cloud", "local"]);
     site.done(&[&add[..], &["--purge", &purge]].concat());
     std::fs::write(&bad, "").unwrap();
-    let accepted = site.post(&json!({ "wishes": [{ "remove-component": "p" }] })).await;
+    let accepted = site.post(&json!({ "edits": [{ "remove-component": "p" }] })).await;
     site.events_until(accepted.events_after, |event| event.what == "operation-failed").await;
     for another in [false, true] {
         if another {
@@ -318,13 +318,12 @@ components: { c: { type: C, bind: { x: { from: base/p } } } }
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_waits_for_a_change_that_needs_a_person_is_told_and_sent_there() {
     let site = Site::open("behind");
-    site.make(&json!({ "wishes": [vm("v"), provider("app", "v", "x")] })).await;
+    site.make(&json!({ "edits": [vm("v"), provider("app", "v", "x")] })).await;
     let mut new = provider("new", "v", "y");
     new["add-component"]["patience"] = json!({ "start": { "retries": 0, "pause_ms_first": 0 } });
     let go = site.place.join("go");
     new["add-component"]["recipe"]["operations"]["configure"] = json!({ "run": format!("test -e {}", go.display()) });
-    let first =
-        site.post(&json!({ "strategy": "up-then-down", "wishes": [new, { "restart-component": "app" }] })).await;
+    let first = site.post(&json!({ "strategy": "up-then-down", "edits": [new, { "restart-component": "app" }] })).await;
     site.events_until(first.events_after, |event| event.what == "operation-failed").await;
     let shown = site.refused(&["component", "restart", "app"]);
     assert!(shown.contains("✗ change 3 cannot go on without you\n"), "{shown}");

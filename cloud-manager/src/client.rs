@@ -207,7 +207,7 @@ pub fn segment(name: &str) -> String {
 
 /// What a stream of events brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum StreamItem {
     /// Something has happened.
     Event(Box<EventDocument>),
     /// Something had happened that is no longer known.
@@ -219,16 +219,16 @@ pub struct Events {
     url: String,
     body: Incoming,
     bytes: Vec<u8>,
-    frames: VecDeque<Happening>,
+    frames: VecDeque<StreamItem>,
 }
 
 impl Events {
     /// The next one; nothing when the manager ends the stream. After an error, [`Client::events`] goes on after the last
     /// event that was seen.
-    pub async fn next(&mut self) -> Result<Option<Happening>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<StreamItem>, ClientError> {
         loop {
-            if let Some(happening) = self.frames.pop_front() {
-                return Ok(Some(happening));
+            if let Some(item) = self.frames.pop_front() {
+                return Ok(Some(item));
             }
             let silence = || io::Error::new(io::ErrorKind::TimedOut, "nothing was heard for a long time");
             let broken = |error| ClientError::Broken(self.url.clone(), error);
@@ -250,9 +250,9 @@ impl Events {
             let Some(data) = frame.lines().find_map(|line| line.strip_prefix("data: ")) else { continue };
             let unreadable = |error| ClientError::Unreadable(self.url.clone(), error);
             self.frames.push_back(if frame.lines().any(|line| line == "event: gap") {
-                Happening::Gap(serde_json::from_str(data).map_err(unreadable)?)
+                StreamItem::Gap(serde_json::from_str(data).map_err(unreadable)?)
             } else {
-                Happening::Event(Box::new(serde_json::from_str(data).map_err(unreadable)?))
+                StreamItem::Event(Box::new(serde_json::from_str(data).map_err(unreadable)?))
             });
         }
         Ok(())

@@ -3,8 +3,8 @@
 //! - [`program`]: the manager from its beginning to its end;
 //! - [`machine`]: the protocol's machine as the engine drives it;
 //! - `office`: everything around it that acts; `cloud`: where VMs come from;
-//! - [`desk`]: the one door to the machine that runs here; whoever asks or looks does so through it;
-//! - [`api`]: HTTPS and JSON for operators, in front of the desk;
+//! - [`manager`]: the one door to the machine that runs here; whoever asks or looks does so through it;
+//! - [`api`]: HTTPS and JSON for operators, in front of the manager;
 //! - [`document`]: what that API takes and gives, as plain data with names that people understand;
 //! - [`access`] and [`client`]: how the command line finds the API and talks to it.
 //!
@@ -14,8 +14,8 @@ pub mod access;
 pub mod api;
 pub mod client;
 mod cloud;
-pub mod desk;
 pub mod document;
+pub mod handle;
 pub mod machine;
 mod office;
 pub mod program;

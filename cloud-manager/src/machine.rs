@@ -5,7 +5,7 @@
 //! Nothing here decides about reconfiguration. What comes in is unpacked, the machine steps, and what it answers is packed:
 //! bindings get their tickets, and neighbours are told where to find each other before they have to.
 
-use crate::desk::{Event, NameRegister};
+use crate::handle::{Event, NameRegister};
 use protocol::letter::{Question, Statement, ToAgent, ToManager};
 use protocol::manager::{self, Alarm, CloudOutcome, CloudTask, ComponentEntry, Input, News, Note, Request};
 use protocol::{BindingId, CloudManager, ComponentId, ComponentState, Instruction, Name, Order, Ticket, VmId, wire};
@@ -49,7 +49,7 @@ struct Books {
 
 /// What happens to the manager besides letters of agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Happening {
+pub enum LocalEvent {
     /// The operator asks for something.
     Asked {
         /// For what.
@@ -334,7 +334,7 @@ impl Manager {
 }
 
 impl Machine for Manager {
-    type Happening = Happening;
+    type LocalEvent = LocalEvent;
     type Effect = Effect;
 
     fn receive(&mut self, at: Moment, from: PeerId, payload: &[u8]) -> Outputs {
@@ -349,10 +349,10 @@ impl Machine for Manager {
         }
     }
 
-    fn witness(&mut self, at: Moment, happening: Happening) -> Outputs {
-        match happening {
-            Happening::Asked { request, about, clouds } => self.ask(at, request, &about, clouds),
-            Happening::Applied { request, about, clouds, application, record } => {
+    fn witness(&mut self, at: Moment, event: LocalEvent) -> Outputs {
+        match event {
+            LocalEvent::Asked { request, about, clouds } => self.ask(at, request, &about, clouds),
+            LocalEvent::Applied { request, about, clouds, application, record } => {
                 let outputs = self.ask(at, request, &about, clouds);
                 // In one step with the change: so it is remembered exactly if the change is.
                 if outputs.iter().any(is_acceptance) {
@@ -363,7 +363,7 @@ impl Machine for Manager {
                 }
                 outputs
             }
-            Happening::FromCloud(outcome) => {
+            LocalEvent::FromCloud(outcome) => {
                 if let CloudOutcome::Created(vm) | CloudOutcome::CreateFailed(vm, _) | CloudOutcome::Destroyed(vm) =
                     &outcome
                 {
@@ -371,24 +371,26 @@ impl Machine for Manager {
                 }
                 self.step(at, Input::FromCloud(outcome), None)
             }
-            Happening::AlarmRang(alarm) => {
+            LocalEvent::AlarmRang(alarm) => {
                 self.books.alarms.remove(&alarm);
                 self.step(at, Input::AlarmRang(alarm), None)
             }
-            Happening::Question { number, component, question } => self.pass_on(number, &component, question),
-            Happening::QuestionAbout { number, component, question } => self.pass_on_about(number, component, question),
-            Happening::Patience(suspicion_ms_max) => {
+            LocalEvent::Question { number, component, question } => self.pass_on(number, &component, question),
+            LocalEvent::QuestionAbout { number, component, question } => {
+                self.pass_on_about(number, component, question)
+            }
+            LocalEvent::Patience(suspicion_ms_max) => {
                 self.books.manager.set_suspicion_ms_max(suspicion_ms_max);
                 Vec::new()
             }
         }
     }
 
-    fn write(happening: &Happening) -> Result<Vec<u8>, Error> {
-        wire::save(happening).map_err(|error| Error::Unwritable { what: "a happening", source: error.into() })
+    fn write(event: &LocalEvent) -> Result<Vec<u8>, Error> {
+        wire::save(event).map_err(|error| Error::Unwritable { what: "a event", source: error.into() })
     }
 
-    fn read(bytes: &[u8]) -> Option<Happening> {
+    fn read(bytes: &[u8]) -> Option<LocalEvent> {
         wire::load(bytes).ok()
     }
 

@@ -1,20 +1,20 @@
 //! The office: everything around the manager's engine that acts.
 //!
-//! It answers the calls from the desk, lets agents in, asks the clouds, rings alarms, and notices which agents are not
+//! It answers the calls from the manager, lets agents in, asks the clouds, rings alarms, and notices which agents are not
 //! heard of. It is one actor with one inbox; whatever may take time it leaves to others and hears of later. It decides
 //! nothing about reconfiguration: what it learns, it tells the engine.
 
 use crate::cloud::LocalCloud;
-use crate::desk::{Applied, Call, DeskError};
 use crate::document::{ApplicationRecord, asked::in_words};
-use crate::machine::{Effect, Happening, Manager};
+use crate::handle::{Applied, Call, CallError};
+use crate::machine::{Effect, LocalEvent, Manager};
 use crate::program::reachable;
 use protocol::letter::Question;
 use protocol::manager::{Alarm, CloudOutcome, CloudTask, Health, News, Request};
-use protocol::{Change, Name, VmId, Wish};
+use protocol::{Change, Edit, Name, VmId};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use runtime::engine::{Message, Moment, Output, Reply, Surroundings};
-use runtime::identity::{self, Application, Authority, Grant, JoinRefusal};
+use runtime::engine::{EffectHandler, Message, Moment, Output, Reply};
+use runtime::identity::{self, Authority, Grant, IdentityCall, JoinRefusal};
 use runtime::link;
 use runtime::{Error, PeerId, Timestamp, VmName};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,17 +34,17 @@ pub(crate) const LOCAL: &str = "local";
 type Engine = ActorRef<Message<Manager>>;
 
 /// What the office can be told.
-pub(crate) enum Errand {
+pub(crate) enum OfficeMessage {
     /// An engine has come to life.
     Begin(Box<Beginning>),
     /// The machine asks for something.
     CarryOut(Effect),
     /// A connection stands, or not any more.
     Connection(link::Event),
-    /// Somebody is at the desk.
+    /// Somebody is at the manager.
     Call(Call),
     /// An agent wants to join, or to have its certificate renewed.
-    Application(Application),
+    IdentityCall(IdentityCall),
     /// A VM has been away for a while; the how-many-th time it went.
     StillAway(VmId, u64),
     /// A cloud has something to say.
@@ -69,14 +69,14 @@ pub(crate) struct Beginning {
 
 /// The way from the engine to the office; none of it waits.
 pub(crate) struct Hatch {
-    office: ActorRef<Errand>,
+    office: ActorRef<OfficeMessage>,
     /// Told once where agents find the manager.
     opened: Mutex<Option<oneshot::Sender<SocketAddr>>>,
     /// The patience that the program was started with.
     suspicion_ms_max: Option<u64>,
 }
 
-impl Surroundings<Manager> for Hatch {
+impl EffectHandler<Manager> for Hatch {
     fn begin(&self, manager: &Manager, address: SocketAddr, engine: Engine) {
         if let Some(opened) = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // Nobody waits for it if the program was stopped meanwhile.
@@ -84,7 +84,7 @@ impl Surroundings<Manager> for Hatch {
         }
         if manager.machine().suspicion_ms_max() != self.suspicion_ms_max {
             // An engine that stops at once is begun anew by its keeper, and so is this.
-            let _ = engine.cast(Message::Happened(Happening::Patience(self.suspicion_ms_max), None));
+            let _ = engine.cast(Message::Happened(LocalEvent::Patience(self.suspicion_ms_max), None));
         }
         let vms = manager.machine().book().vms().filter_map(|vm| Some((vm.id?, vm.health)));
         let beginning = Beginning {
@@ -95,31 +95,31 @@ impl Surroundings<Manager> for Hatch {
             vms: vms.map(|(vm, health)| (vm, health, manager.cloud_of(vm).cloned())).collect(),
             last_event: manager.last_event(),
         };
-        self.tell(Errand::Begin(Box::new(beginning)));
+        self.tell(OfficeMessage::Begin(Box::new(beginning)));
     }
 
     fn carry_out(&self, effect: Effect) {
-        self.tell(Errand::CarryOut(effect));
+        self.tell(OfficeMessage::CarryOut(effect));
     }
 
     fn notice(&self, connection: link::Event) {
-        self.tell(Errand::Connection(connection));
+        self.tell(OfficeMessage::Connection(connection));
     }
 }
 
 impl Hatch {
     /// To this office; `opened` is told once where agents find the manager.
     pub(crate) fn new(
-        office: ActorRef<Errand>,
+        office: ActorRef<OfficeMessage>,
         opened: oneshot::Sender<SocketAddr>,
         suspicion_ms_max: Option<u64>,
     ) -> Self {
         Self { office, opened: Mutex::new(Some(opened)), suspicion_ms_max }
     }
 
-    fn tell(&self, errand: Errand) {
+    fn tell(&self, message: OfficeMessage) {
         // An office that has closed carries out nothing; the program is about to end, and the journal knows the rest.
-        let _ = self.office.cast(errand);
+        let _ = self.office.cast(message);
     }
 }
 
@@ -154,17 +154,21 @@ pub(crate) struct Desks {
     /// VMs that were let in and may not have connected yet.
     admitted: BTreeSet<VmId>,
     /// Operators who wait for the output of a component.
-    questions: BTreeMap<u64, oneshot::Sender<Result<String, DeskError>>>,
+    questions: BTreeMap<u64, oneshot::Sender<Result<String, CallError>>>,
 }
 
 impl Actor for Office {
-    type Msg = Errand;
+    type Msg = OfficeMessage;
     type State = Desks;
     type Arguments = Fittings;
 
-    async fn pre_start(&self, myself: ActorRef<Errand>, fittings: Fittings) -> Result<Desks, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        myself: ActorRef<OfficeMessage>,
+        fittings: Fittings,
+    ) -> Result<Desks, ActorProcessingErr> {
         let Fittings { authority, identity_directory, renew_every, local, newest } = fittings;
-        myself.send_interval(renew_every, || Errand::RenewOwn);
+        myself.send_interval(renew_every, || OfficeMessage::RenewOwn);
         Ok(Desks {
             authority,
             identity_directory,
@@ -180,40 +184,40 @@ impl Actor for Office {
 
     async fn handle(
         &self,
-        myself: ActorRef<Errand>,
-        errand: Errand,
+        myself: ActorRef<OfficeMessage>,
+        message: OfficeMessage,
         desks: &mut Desks,
     ) -> Result<(), ActorProcessingErr> {
-        match errand {
-            Errand::Begin(beginning) => desks.begin(&myself, *beginning),
-            Errand::CarryOut(effect) => {
+        match message {
+            OfficeMessage::Begin(beginning) => desks.begin(&myself, *beginning),
+            OfficeMessage::CarryOut(effect) => {
                 let done = desks.carry_out(&myself, effect);
                 done.inspect_err(|error| tracing::error!(%error, "a VM cannot be revoked"))?;
             }
-            Errand::Connection(event) => desks.notice(&myself, event),
-            Errand::Call(call) => desks.answer(&myself, call).await,
-            Errand::Application(Application { wish, answer }) => {
-                let granted = desks.consider(wish).await;
+            OfficeMessage::Connection(event) => desks.notice(&myself, event),
+            OfficeMessage::Call(call) => desks.answer(&myself, call).await,
+            OfficeMessage::IdentityCall(IdentityCall { request, answer }) => {
+                let granted = desks.consider(request).await;
                 if let Err(refused) = &granted {
                     tracing::warn!(%refused, "an agent was not let in");
                 }
                 // The applicant may have given up; it asks again and is known then.
                 let _ = answer.send(granted);
             }
-            Errand::StillAway(vm, departure) => {
+            OfficeMessage::StillAway(vm, departure) => {
                 if !desks.present.contains(&vm) && desks.departures.get(&vm) == Some(&departure) {
-                    desks.happened(Happening::FromCloud(CloudOutcome::Silent(vm)));
+                    desks.happened(LocalEvent::FromCloud(CloudOutcome::Silent(vm)));
                 }
             }
-            Errand::FromCloud(outcome) => desks.happened(Happening::FromCloud(outcome)),
-            Errand::RenewOwn => {
+            OfficeMessage::FromCloud(outcome) => desks.happened(LocalEvent::FromCloud(outcome)),
+            OfficeMessage::RenewOwn => {
                 let identity = desks.authority.manager_identity(&desks.identity_directory, Timestamp::now())?;
                 desks.tell(Message::Renew(Arc::new(identity)));
             }
-            Errand::GiveUp(question) => {
+            OfficeMessage::GiveUp(question) => {
                 if let Some(answer) = desks.questions.remove(&question) {
                     let why = "its agent does not answer now (try again when it is heard of)".to_owned();
-                    let _ = answer.send(Err(DeskError::Unavailable(why)));
+                    let _ = answer.send(Err(CallError::Unavailable(why)));
                 }
             }
         }
@@ -229,11 +233,11 @@ impl Desks {
         }
     }
 
-    fn happened(&self, happening: Happening) {
-        self.tell(Message::Happened(happening, None));
+    fn happened(&self, event: LocalEvent) {
+        self.tell(Message::Happened(event, None));
     }
 
-    fn begin(&mut self, myself: &ActorRef<Errand>, beginning: Beginning) {
+    fn begin(&mut self, myself: &ActorRef<OfficeMessage>, beginning: Beginning) {
         self.engine = Some(beginning.engine);
         self.local.manager_is_at(reachable(beginning.address));
         self.newest.send_replace(beginning.last_event);
@@ -258,7 +262,7 @@ impl Desks {
         }
     }
 
-    fn carry_out(&mut self, myself: &ActorRef<Errand>, effect: Effect) -> Result<(), Error> {
+    fn carry_out(&mut self, myself: &ActorRef<OfficeMessage>, effect: Effect) -> Result<(), Error> {
         match effect {
             Effect::Told(event) => {
                 tracing::info!(number = event.number, about = event.about, news = ?event.news, "told");
@@ -270,7 +274,7 @@ impl Desks {
             Effect::Alarm(alarm, due) => self.set_alarm(alarm, due),
             Effect::Answer { number, answer } => {
                 if let Some(asker) = self.questions.remove(&number) {
-                    let _ = asker.send(answer.map_err(DeskError::Unknown));
+                    let _ = asker.send(answer.map_err(CallError::Unknown));
                 }
             }
             Effect::Revoke(peer) => {
@@ -285,24 +289,24 @@ impl Desks {
         Ok(())
     }
 
-    fn ask_cloud(&mut self, myself: &ActorRef<Errand>, task: CloudTask, cloud: Option<&str>) {
+    fn ask_cloud(&mut self, myself: &ActorRef<OfficeMessage>, task: CloudTask, cloud: Option<&str>) {
         match (task, cloud) {
             (CloudTask::Create(vm, name), Some(LOCAL)) => match self.prepare(vm, &name) {
                 Ok(()) => self.local.resume(vm, myself),
                 Err(error) => {
                     let why = error.to_string().into();
-                    self.happened(Happening::FromCloud(CloudOutcome::CreateFailed(vm, why)));
+                    self.happened(LocalEvent::FromCloud(CloudOutcome::CreateFailed(vm, why)));
                 }
             },
             (CloudTask::Create(vm, _), Some(other)) => {
                 let why = format!("there is no cloud {other:?} (known: {LOCAL})").into();
-                self.happened(Happening::FromCloud(CloudOutcome::CreateFailed(vm, why)));
+                self.happened(LocalEvent::FromCloud(CloudOutcome::CreateFailed(vm, why)));
             }
             (CloudTask::Create(vm, name), None) => {
                 tracing::info!(%vm, %name, "waiting for an agent of that name to join");
             }
             (CloudTask::Destroy(vm), Some(LOCAL)) => self.local.destroy(vm, myself),
-            (CloudTask::Destroy(vm), _) => self.happened(Happening::FromCloud(CloudOutcome::Destroyed(vm))),
+            (CloudTask::Destroy(vm), _) => self.happened(LocalEvent::FromCloud(CloudOutcome::Destroyed(vm))),
         }
     }
 
@@ -318,18 +322,18 @@ impl Desks {
     fn set_alarm(&self, alarm: Alarm, due: Moment) {
         if let Some(engine) = &self.engine {
             let pause = Duration::from_millis(due.0.saturating_sub(Moment::now().0));
-            engine.send_after(pause, move || Message::Happened(Happening::AlarmRang(alarm), None));
+            engine.send_after(pause, move || Message::Happened(LocalEvent::AlarmRang(alarm), None));
         }
     }
 
-    fn notice(&mut self, myself: &ActorRef<Errand>, event: link::Event) {
+    fn notice(&mut self, myself: &ActorRef<OfficeMessage>, event: link::Event) {
         match event {
             link::Event::Up { peer, .. } => {
                 let vm = VmId(peer.0);
                 self.present.insert(vm);
                 // The machine knows which of the two it is; the other is too late and does nothing.
-                self.happened(Happening::FromCloud(CloudOutcome::Created(vm)));
-                self.happened(Happening::FromCloud(CloudOutcome::Heard(vm)));
+                self.happened(LocalEvent::FromCloud(CloudOutcome::Created(vm)));
+                self.happened(LocalEvent::FromCloud(CloudOutcome::Heard(vm)));
             }
             link::Event::Down { peer, .. } => {
                 self.present.remove(&VmId(peer.0));
@@ -342,32 +346,32 @@ impl Desks {
         }
     }
 
-    fn went(&mut self, myself: &ActorRef<Errand>, vm: VmId) {
+    fn went(&mut self, myself: &ActorRef<OfficeMessage>, vm: VmId) {
         let departure = self.departures.entry(vm).or_default();
         *departure += 1;
         let departure = *departure;
-        myself.send_after(SILENCE, move || Errand::StillAway(vm, departure));
+        myself.send_after(SILENCE, move || OfficeMessage::StillAway(vm, departure));
     }
 
-    async fn answer(&mut self, myself: &ActorRef<Errand>, call: Call) {
+    async fn answer(&mut self, myself: &ActorRef<OfficeMessage>, call: Call) {
         match call {
             Call::Ask { request, clouds, application, answer } => {
                 if let Some(application) = &application
                     && self.is_outdated(application).await
                 {
                     // Whoever asked may be gone by now; then nobody misses the answer.
-                    let _ = answer.send(Err(DeskError::Outdated(application.name.clone())));
+                    let _ = answer.send(Err(CallError::Outdated(application.name.clone())));
                     return;
                 }
                 let about = in_words(&request);
-                let happening = match application {
-                    None => Happening::Asked { request, about, clouds },
-                    Some(Applied { name, record, deed, .. }) => {
-                        let about = format!("{deed} {name}: {about}");
-                        Happening::Applied { request, about, clouds, application: name, record }
+                let event = match application {
+                    None => LocalEvent::Asked { request, about, clouds },
+                    Some(Applied { name, record, intent, .. }) => {
+                        let about = format!("{intent} {name}: {about}");
+                        LocalEvent::Applied { request, about, clouds, application: name, record }
                     }
                 };
-                self.tell(Message::Happened(happening, Some(first_news(answer))));
+                self.tell(Message::Happened(event, Some(first_news(answer))));
             }
             Call::Applications { answer } => {
                 let look = move |manager: &Manager| {
@@ -389,7 +393,7 @@ impl Desks {
             Call::Invite { vm, good_for_s, answer } => {
                 let token = self.authority.invite(vm, good_for_s, Timestamp::now());
                 let token = token.map(|token| token.to_string());
-                let _ = answer.send(token.map_err(|error| DeskError::Unavailable(error.to_string())));
+                let _ = answer.send(token.map_err(|error| CallError::Unavailable(error.to_string())));
             }
             Call::Question { component, question, answer } => {
                 // Questions are told apart across restarts by beginning with the time.
@@ -403,10 +407,10 @@ impl Desks {
                     Question::Drift => None,
                 };
                 self.happened(match about {
-                    Some(component) => Happening::QuestionAbout { number, component, question },
-                    None => Happening::Question { number, component, question },
+                    Some(component) => LocalEvent::QuestionAbout { number, component, question },
+                    None => LocalEvent::Question { number, component, question },
                 });
-                myself.send_after(ANSWER_PATIENCE, move || Errand::GiveUp(number));
+                myself.send_after(ANSWER_PATIENCE, move || OfficeMessage::GiveUp(number));
             }
         }
     }
@@ -430,13 +434,13 @@ impl Desks {
     }
 
     /// Decides about someone at the door.
-    async fn consider(&mut self, wish: identity::Wish) -> Result<Grant, Error> {
+    async fn consider(&mut self, request: identity::IdentityRequest) -> Result<Grant, Error> {
         let now = Timestamp::now();
-        match wish {
-            identity::Wish::Renew { certified, certificate_request } => {
+        match request {
+            identity::IdentityRequest::Renew { certified, certificate_request } => {
                 self.authority.renew(certified.peer, &certified.name, &certificate_request, now)
             }
-            identity::Wish::Join(request) => {
+            identity::IdentityRequest::Join(request) => {
                 let applicant = self.authority.examine(&request, now)?;
                 let vm = match applicant.known {
                     Some(peer) => VmId(peer.0),
@@ -457,10 +461,10 @@ impl Desks {
         let mut found = self.awaited(&wanted).await.ok_or_else(halting)?;
         if found.is_none() {
             let (answer, answered) = oneshot::channel::<Result<News, Error>>();
-            let wishes = vec![Wish::AddVm { vm: wanted.clone() }];
-            let request = Request::Make(Change { wishes, ..Change::default() });
+            let edits = vec![Edit::AddVm { vm: wanted.clone() }];
+            let request = Request::Make(Change { edits, ..Change::default() });
             let about = format!("{wanted} joins");
-            let asked = Happening::Asked { request, about, clouds: BTreeMap::new() };
+            let asked = LocalEvent::Asked { request, about, clouds: BTreeMap::new() };
             self.tell(Message::Happened(asked, Some(first_news(answer))));
             if let News::Refused(refusals) = answered.await.map_err(|_| halting())?? {
                 let why = refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");

@@ -4,10 +4,10 @@
 use crate::access::{Access, AccessError};
 use crate::api::{self, Api, Certificate, Tokens};
 use crate::cloud::LocalCloud;
-use crate::desk::Desk;
 use crate::document::Role;
+use crate::handle::ManagerHandle;
 use crate::machine::Manager;
-use crate::office::{Errand, Fittings, Hatch, Office};
+use crate::office::{Fittings, Hatch, Office, OfficeMessage};
 use ractor::{Actor, ActorRef};
 use runtime::data_directory::replace_file;
 use runtime::engine::{self, Kept, Moment, Opening};
@@ -80,7 +80,7 @@ pub enum ManagerError {
 /// A manager at work.
 pub struct Running {
     kept: Kept<Manager>,
-    office: ActorRef<Errand>,
+    office: ActorRef<OfficeMessage>,
     office_ended: JoinHandle<()>,
     api: JoinHandle<()>,
     halt_api: oneshot::Sender<()>,
@@ -136,15 +136,15 @@ pub async fn start(settings: Settings) -> Result<Running, ManagerError> {
         identity,
         listen: remembered(settings.listen, ports.agents),
         held: Vec::new(),
-        desk: Some(applications),
+        identity_calls: Some(applications),
         links: link::Settings::default(),
         machine: Manager::new(signer),
-        surroundings: Arc::new(Hatch::new(office.clone(), opened, settings.suspicion_ms_max)),
+        effects: Arc::new(Hatch::new(office.clone(), opened, settings.suspicion_ms_max)),
     };
     let kept = engine::keep(opening).await?;
     let address = address.await.map_err(|_| ManagerError::Office("it closed at once".into()))?;
     ports.agents = address.port();
-    tokio::spawn(pass_on(applicants, office.clone(), Errand::Application));
+    tokio::spawn(pass_on(applicants, office.clone(), OfficeMessage::IdentityCall));
 
     let listen = remembered(settings.api, ports.operators);
     let listener = TcpListener::bind(listen).await.map_err(|source| ManagerError::Listen(listen, source))?;
@@ -155,8 +155,8 @@ pub async fn start(settings: Settings) -> Result<Running, ManagerError> {
     let access_file = data.path().join(ACCESS);
     access.write(&access_file)?;
     let (calls, callers) = mpsc::channel(CALLS_MAX);
-    tokio::spawn(pass_on(callers, office.clone(), Errand::Call));
-    let api = Api::new(Desk::new(calls, news), Arc::new(tokens), api::Settings::default());
+    tokio::spawn(pass_on(callers, office.clone(), OfficeMessage::Call));
+    let api = Api::new(ManagerHandle::new(calls, news), Arc::new(tokens), api::Settings::default());
     let (halt_api, halted) = oneshot::channel::<()>();
     let api = tokio::spawn(api::serve(listener, certificate.server()?, api, async move { drop(halted.await) }));
     Ok(Running { kept, office, office_ended, api, halt_api, address, access, access_file })
@@ -212,7 +212,11 @@ pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-async fn pass_on<T: Send + 'static>(mut from: mpsc::Receiver<T>, office: ActorRef<Errand>, as_errand: fn(T) -> Errand) {
+async fn pass_on<T: Send + 'static>(
+    mut from: mpsc::Receiver<T>,
+    office: ActorRef<OfficeMessage>,
+    as_errand: fn(T) -> OfficeMessage,
+) {
     while let Some(item) = from.recv().await {
         if office.cast(as_errand(item)).is_err() {
             return;

@@ -18,7 +18,7 @@ use stand::{
 
 /// A database and an application that needs it, each on a VM of its own.
 pub(crate) fn shop() -> Value {
-    json!({ "wishes": [
+    json!({ "edits": [
         { "add-vm": { "name": "data", "cloud": "local" } },
         { "add-vm": { "name": "web" } },
         { "add-component": { "name": "database", "vm": "data", "exports": { "sql": { "values": ["host", "port"] } },
@@ -87,7 +87,7 @@ async fn what_is_not_done_says_what_it_waits_for() {
     let _: Accepted = client
         .post(
             "/v1/changes",
-            &json!({ "wishes": [
+            &json!({ "edits": [
             { "add-vm": { "name": "more", "cloud": "local" } },
             { "add-vm": { "name": "edge" } },
         ] }),
@@ -107,9 +107,9 @@ async fn a_failed_operation_asks_for_a_person_and_can_be_retried_or_skipped() {
     let stand = Stand::new("failed");
     let client = stand.client();
     stand.hold_back(|it| matches!(it, Move::Finish(..)));
-    let mut wishes = shop();
-    wishes["wishes"][2]["add-component"]["patience"] = json!({ "start": { "retries": 0, "pause_ms_first": 0 } });
-    let _: Accepted = client.post("/v1/changes", &wishes).await.unwrap();
+    let mut edits = shop();
+    edits["edits"][2]["add-component"]["patience"] = json!({ "start": { "retries": 0, "pause_ms_first": 0 } });
+    let _: Accepted = client.post("/v1/changes", &edits).await.unwrap();
     stand.direct(|theatre| theatre.stage.fail("database"));
     let seen = status(&client).await;
     let database = seen.components.iter().find(|it| it.name == "database").unwrap();
@@ -132,7 +132,7 @@ async fn a_failed_operation_asks_for_a_person_and_can_be_retried_or_skipped() {
 async fn every_refusal_is_told_at_once_and_nothing_has_changed() {
     let stand = Stand::new("refusals");
     let client = stand.client();
-    let wrong = json!({ "wishes": [
+    let wrong = json!({ "edits": [
         { "remove-component": "nobody" },
         { "remove-vm": "nowhere" },
         { "bind": "a.b → c.d" },
@@ -142,11 +142,11 @@ async fn every_refusal_is_told_at_once_and_nothing_has_changed() {
     assert_eq!(problems.len(), 4, "{problems:#?}");
     assert_eq!(status(&client).await.summary, Default::default());
     // What does not even make sense is told with its place.
-    let broken = client.request(Method::POST, "/v1/changes", b"{\n  \"wishes\": [ { \"fly\": 1 } ] }".to_vec()).await;
+    let broken = client.request(Method::POST, "/v1/changes", b"{\n  \"edits\": [ { \"fly\": 1 } ] }".to_vec()).await;
     let (status_code, _, problems) = refused(broken.unwrap_err());
     assert_eq!(status_code, 400);
     assert!(problems[0].contains("unknown variant `fly`") && problems[0].contains("line 2 column"), "{problems:?}");
-    let malformed = json!({ "wishes": [{ "bind": "x" }, { "add-vm": { "name": "" } }] });
+    let malformed = json!({ "edits": [{ "bind": "x" }, { "add-vm": { "name": "" } }] });
     let (status_code, _, problems) = refused(client.post::<Accepted>("/v1/changes", &malformed).await.unwrap_err());
     assert_eq!((status_code, problems.len()), (400, 2), "{problems:?}");
     // A misspelt option must not turn a question into a change.
@@ -160,7 +160,7 @@ async fn a_dry_run_predicts_the_end_and_changes_nothing() {
     let client = stand.client();
     let _: Accepted = client.post("/v1/changes", &shop()).await.unwrap();
     let before = stand.direct(|theatre| theatre.stage.manager.clone());
-    let replace = json!({ "strategy": "down-then-up", "wishes": [
+    let replace = json!({ "strategy": "down-then-up", "edits": [
         { "remove-component": "database" },
         { "add-component": { "name": "database2", "vm": "data", "exports": { "sql": {} } } },
         { "bind": "app.db → database2.sql" },
@@ -179,11 +179,11 @@ async fn a_dry_run_predicts_the_end_and_changes_nothing() {
     let predicted: Value = client.post("/v1/changes?dry-run=true", &gently).await.unwrap();
     assert_eq!(predicted["may_stop"], json!([]));
     // Whoever restarts takes its clients along.
-    let restart = json!({ "wishes": [{ "restart-component": "database" }] });
+    let restart = json!({ "edits": [{ "restart-component": "database" }] });
     let predicted: Value = client.post("/v1/changes?dry-run=true", &restart).await.unwrap();
     assert_eq!(predicted["may_stop"], json!(["app", "database"]));
     // Taking away without giving is refused, unless that is what is meant; then the application is predicted to wait.
-    let mut remove = json!({ "wishes": [{ "remove-component": "database" }] });
+    let mut remove = json!({ "edits": [{ "remove-component": "database" }] });
     let (status_code, _, problems) =
         refused(client.post::<Value>("/v1/changes?dry-run=true", &remove).await.unwrap_err());
     assert_eq!((status_code, problems.len()), (409, 1));
@@ -258,7 +258,7 @@ async fn every_route_is_described_and_answers_as_described() {
         // Something of every sort: a VM that comes, one that goes, one that is suspected, and a change that waits.
         let database = kind(&[], &["sql"]);
         let app = kind(&[("db", "sql", Need::Strong(1)), ("cache", "objects", Need::Weak(0))], &["http"]);
-        let wishes = [
+        let edits = [
             add_vm("data"),
             add_vm("web"),
             add_vm("old"),
@@ -266,7 +266,7 @@ async fn every_route_is_described_and_answers_as_described() {
             add("app", "web", app),
             bind("app.db → database.sql"),
         ];
-        theatre.ask(change(Strategy::Together, wishes));
+        theatre.ask(change(Strategy::Together, edits));
         theatre.run();
         let failing = kind(&[], &[]);
         theatre.held_back = Box::new(|it| matches!(it, Move::Finish(..) | Move::Cloud(_)));
@@ -297,8 +297,8 @@ async fn every_route_is_described_and_answers_as_described() {
         ("get", "/v1/changes/{id}", "/v1/changes/one".into(), json!(null), 404),
         ("get", "/v1/history", "/v1/history?limit=1".into(), json!(null), 200),
         ("post", "/v1/changes", "/v1/changes?dry-run=true".into(), shop(), 409),
-        ("post", "/v1/changes", "/v1/changes?dry-run=true".into(), json!({ "wishes": [] }), 200),
-        ("post", "/v1/changes", "/v1/changes".into(), json!({ "wishes": [] }), 202),
+        ("post", "/v1/changes", "/v1/changes?dry-run=true".into(), json!({ "edits": [] }), 200),
+        ("post", "/v1/changes", "/v1/changes".into(), json!({ "edits": [] }), 202),
         ("post", "/v1/changes", "/v1/changes".into(), json!([]), 400),
         ("post", "/v1/components/{name}/retry", "/v1/components/failing/retry".into(), json!(null), 202),
         ("post", "/v1/components/{name}/skip", "/v1/components/app/skip".into(), json!(null), 409),
@@ -342,11 +342,11 @@ async fn every_route_is_described_and_answers_as_described() {
 async fn names_in_addresses_may_have_any_character_that_names_have() {
     let stand = Stand::new("addresses");
     let client = stand.client();
-    let wishes = json!({ "wishes": [
+    let edits = json!({ "edits": [
         { "add-vm": { "name": "web" } },
         { "add-component": { "name": "shop/app[2]'", "vm": "web" } },
     ] });
-    let _: Accepted = client.post("/v1/changes", &wishes).await.unwrap();
+    let _: Accepted = client.post("/v1/changes", &edits).await.unwrap();
     let path = format!("/v1/components/{}", cloud_manager::client::segment("shop/app[2]'"));
     let found: ComponentDetail = client.get(&path).await.unwrap();
     assert_eq!(found.component.name, "shop/app[2]'");
@@ -387,15 +387,15 @@ async fn a_change_with_many_parts_is_told_in_few_words() {
     let stand = Stand::new("many");
     let client = stand.client();
     stand.hold_back(|it| matches!(it, Move::Finish(..)));
-    let mut wishes = vec![json!({ "add-vm": { "name": "web" } })];
+    let mut edits = vec![json!({ "add-vm": { "name": "web" } })];
     for number in 0..300 {
-        wishes.push(
+        edits.push(
             json!({ "add-component": { "name": format!("database{number}"), "vm": "web", "exports": { "sql": {} } } }),
         );
-        wishes.push(json!({ "bind": format!("app.db -> database{number}.sql") }));
+        edits.push(json!({ "bind": format!("app.db -> database{number}.sql") }));
     }
-    wishes.push(json!({ "add-component": { "name": "app", "vm": "web", "imports": { "db": { "export": "sql", "strong": 300 } } } }));
-    let _: Accepted = client.post("/v1/changes", &json!({ "wishes": wishes })).await.unwrap();
+    edits.push(json!({ "add-component": { "name": "app", "vm": "web", "imports": { "db": { "export": "sql", "strong": 300 } } } }));
+    let _: Accepted = client.post("/v1/changes", &json!({ "edits": edits })).await.unwrap();
     let seen = status(&client).await;
     assert_eq!((seen.changes[0].waiting, seen.changes[0].waits_for.len()), (301, 100));
     let app = seen.components.iter().find(|it| it.name == "app").unwrap();
@@ -406,10 +406,10 @@ async fn a_change_with_many_parts_is_told_in_few_words() {
 async fn a_binding_shows_what_its_import_needs_now() {
     let stand = Stand::new("need-now");
     let client = stand.client();
-    let mut wishes = shop();
-    wishes["wishes"][3]["add-component"]["imports"]["db"]["value"] = json!(1);
-    let _: Accepted = client.post("/v1/changes", &wishes).await.unwrap();
-    let more = json!({ "wishes": [
+    let mut edits = shop();
+    edits["edits"][3]["add-component"]["imports"]["db"]["value"] = json!(1);
+    let _: Accepted = client.post("/v1/changes", &edits).await.unwrap();
+    let more = json!({ "edits": [
         { "add-component": { "name": "second", "vm": "data", "exports": { "sql": {} } } },
         { "bind": "app.db → second.sql" },
         { "set-need": { "component": "app", "import": "db", "number": 2 } },
@@ -425,10 +425,10 @@ async fn a_binding_shows_what_its_import_needs_now() {
 async fn a_cloud_that_nobody_knows_is_refused_before_anything_is_asked_of_it() {
     let stand = Stand::new("clouds");
     let client = stand.client();
-    let mut wishes = shop();
-    wishes["wishes"][0]["add-vm"]["cloud"] = json!("loacl");
+    let mut edits = shop();
+    edits["edits"][0]["add-vm"]["cloud"] = json!("loacl");
     for path in ["/v1/changes?dry-run=true", "/v1/changes"] {
-        let (code, _, problems) = refused(client.post::<Value>(path, &wishes).await.unwrap_err());
+        let (code, _, problems) = refused(client.post::<Value>(path, &edits).await.unwrap_err());
         assert_eq!((code, problems), (400, vec!["there is no cloud \"loacl\" (known: local)".to_owned()]));
     }
     let seen = status(&client).await;

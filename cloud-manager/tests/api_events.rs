@@ -4,7 +4,7 @@ mod stand;
 
 use cloud_manager::{
     api::Settings,
-    client::{Client, Events, Happening},
+    client::{Client, Events, StreamItem},
     document::{Accepted, EventDocument, Gap},
 };
 use serde_json::json;
@@ -16,13 +16,13 @@ use tokio::{
 };
 
 async fn add_vm(client: &Client, name: &str) {
-    let wishes = json!({ "wishes": [{ "add-vm": { "name": name } }] });
-    let _: Accepted = client.post("/v1/changes", &wishes).await.expect("the change is accepted");
+    let edits = json!({ "edits": [{ "add-vm": { "name": name } }] });
+    let _: Accepted = client.post("/v1/changes", &edits).await.expect("the change is accepted");
 }
 
 async fn next(events: &mut Events) -> EventDocument {
     match events.next().await.expect("the stream goes on") {
-        Some(Happening::Event(event)) => *event,
+        Some(StreamItem::Event(event)) => *event,
         other => panic!("no event but {other:?}"),
     }
 }
@@ -59,7 +59,7 @@ async fn what_is_too_old_is_told_as_a_gap() {
     let client = stand.client();
     add_vm(&client, "web").await;
     let mut events = client.events(1).await.unwrap();
-    assert_eq!(events.next().await.unwrap(), Some(Happening::Gap(Gap { from: 2, to: 2 })));
+    assert_eq!(events.next().await.unwrap(), Some(StreamItem::Gap(Gap { from: 2, to: 2 })));
     assert_eq!(next(&mut events).await.number, 3);
 }
 
@@ -100,7 +100,7 @@ async fn streams_are_counted_and_given_back() {
             if client.events(0).await.is_ok() {
                 return;
             }
-            let gone = json!({ "wishes": [{ "remove-vm": "web" }] });
+            let gone = json!({ "edits": [{ "remove-vm": "web" }] });
             let _: Accepted = client.post("/v1/changes", &gone).await.unwrap();
         }
     };

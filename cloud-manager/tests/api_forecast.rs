@@ -30,10 +30,10 @@ impl Chance {
     /// A change to a system of a few components; some make no sense, and are refused.
     fn change(&mut self, there: &BTreeMap<String, bool>) -> Value {
         let all: Vec<String> = (0..6).map(|number| format!("c{number}")).collect();
-        let mut wishes = Vec::new();
+        let mut edits = Vec::new();
         for _ in 0..=self.below(3) {
             let (name, other) = (self.one_of(&all).clone(), self.one_of(&all).clone());
-            wishes.push(match (there.contains_key(&name), self.below(5)) {
+            edits.push(match (there.contains_key(&name), self.below(5)) {
                 (false, 0 | 1) => {
                     let import = json!({ "export": "x", *self.one_of(&["strong", "strong", "weak", "value"]): 1 });
                     json!({ "add-component": { "name": name, "vm": self.one_of(&["v0", "v1"]),
@@ -47,7 +47,7 @@ impl Chance {
             });
         }
         let strategy = self.one_of(&["together", "up-then-down", "down-then-up"]);
-        json!({ "strategy": strategy, "incomplete": true, "wishes": wishes })
+        json!({ "strategy": strategy, "incomplete": true, "edits": edits })
     }
 }
 
@@ -60,7 +60,7 @@ async fn states(client: &Client) -> BTreeMap<String, bool> {
 async fn the_end_is_the_predicted_one_and_nobody_stops_who_was_not_named() {
     let stand = Stand::new("forecast");
     let client = stand.client();
-    let vms = json!({ "wishes": [{ "add-vm": { "name": "v0" } }, { "add-vm": { "name": "v1" } }] });
+    let vms = json!({ "edits": [{ "add-vm": { "name": "v0" } }, { "add-vm": { "name": "v1" } }] });
     let _: Accepted = client.post("/v1/changes", &vms).await.unwrap();
     let (mut made, mut different, mut stopped_any) = (0, 0, 0);
     for seed in 0..300 {
@@ -86,9 +86,9 @@ async fn the_end_is_the_predicted_one_and_nobody_stops_who_was_not_named() {
         let stopped = record.events.iter().filter(|event| event.state.as_deref() == Some("stopping"));
         let stopped: BTreeSet<&String> = stopped.filter_map(|event| event.component.as_ref()).collect();
         let removed = |name: &&String| {
-            change["wishes"]
+            change["edits"]
                 .as_array()
-                .is_some_and(|wishes| wishes.iter().any(|wish| wish["remove-component"] == name.as_str()))
+                .is_some_and(|edits| edits.iter().any(|edit| edit["remove-component"] == name.as_str()))
         };
         for name in stopped.iter().filter(|name| before.get(**name) == Some(&true) && !removed(name)) {
             assert!(predicted.may_stop.contains(name), "seed {seed}: {name} stopped: {predicted:?}: {change:#}");
@@ -109,12 +109,12 @@ async fn a_provider_that_never_starts_keeps_nobody_up() {
         let imports = if needs { json!({ "need": { "export": "x" } }) } else { json!({}) };
         json!({ "add-component": { "name": name, "vm": "v", "imports": imports, "exports": { "x": {} } } })
     };
-    let wishes = json!({ "incomplete": true, "wishes": [
+    let edits = json!({ "incomplete": true, "edits": [
         { "add-vm": { "name": "v" } }, add("base", false), add("middle", true), add("idle", true), add("top", true),
         { "bind": "middle.need → base.x" }, { "bind": "top.need → middle.x" }, { "bind": "top.need → idle.x" },
     ] });
-    let _: Accepted = client.post("/v1/changes", &wishes).await.unwrap();
-    let remove = json!({ "strategy": "up-then-down", "incomplete": true, "wishes": [{ "remove-component": "base" }] });
+    let _: Accepted = client.post("/v1/changes", &edits).await.unwrap();
+    let remove = json!({ "strategy": "up-then-down", "incomplete": true, "edits": [{ "remove-component": "base" }] });
     let predicted: Prediction = client.post("/v1/changes?dry-run=true", &remove).await.unwrap();
     assert_eq!(predicted.may_stop, ["middle", "top"]);
     let top = predicted.differences.iter().find(|it| it.component == "top").unwrap();

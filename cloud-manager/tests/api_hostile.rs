@@ -47,7 +47,7 @@ fn bodies() -> impl Strategy<Value = Vec<u8>> {
         Just("null"),
         Just("-1"),
         Just("1e999"),
-        Just("\"wishes\""),
+        Just("\"edits\""),
         Just("\"add-vm\""),
         Just("\"add-component\""),
         Just("\"bind\""),
@@ -59,7 +59,7 @@ fn bodies() -> impl Strategy<Value = Vec<u8>> {
         Just("\"strategy\""),
         Just("\"together\""),
         Just("\"\\ud800\""),
-        Just("{\"wishes\":[{\"bind\":\"→.→\"},{\"add-vm\":{\"name\":\"x\"}}]}"),
+        Just("{\"edits\":[{\"bind\":\"→.→\"},{\"add-vm\":{\"name\":\"x\"}}]}"),
     ];
     let nearly = vec(word, 0..40).prop_map(|words| words.concat().into_bytes());
     prop_oneof![nearly, vec(any::<u8>(), 0..400), Just(b"[".repeat(100_000)), Just(Vec::new())]
@@ -114,7 +114,7 @@ async fn a_body_that_is_too_long_is_refused_and_a_stranger_may_not_even_send_one
     let settings = Settings { body_bytes_max: 1_000, ..Settings::default() };
     let stand = Stand::with("size", settings, 100);
     let client = stand.client();
-    let body = |bytes: usize| format!("{{\"wishes\":[],\"strategy\":\"{}\"}}", "x".repeat(bytes)).into_bytes();
+    let body = |bytes: usize| format!("{{\"edits\":[],\"strategy\":\"{}\"}}", "x".repeat(bytes)).into_bytes();
     assert_eq!(answered(&client, Method::POST, "/v1/changes", body(2_000)).await, 413);
     assert_eq!(answered(&client, Method::POST, "/v1/changes", body(500)).await, 400);
     assert_eq!(answered(&stand.client_with("nobody"), Method::POST, "/v1/changes", body(100)).await, 401);

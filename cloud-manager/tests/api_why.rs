@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A database, an application that needs it, and a page that needs that one, each on a VM of its own.
 fn shop() -> Value {
-    json!({ "wishes": [
+    json!({ "edits": [
         { "add-vm": { "name": "data", "cloud": "local" } },
         { "add-vm": { "name": "web" } },
         { "add-vm": { "name": "edge", "cloud": "local" } },
@@ -335,17 +335,17 @@ async fn a_change_that_waits_for_one_that_needs_a_person_needs_a_person() {
 async fn of_many_the_one_that_needs_a_person_is_told_first() {
     let stand = Stand::new("why-many");
     slow_hosts(&stand);
-    let mut wishes = vec![json!({ "add-vm": { "name": "v" } })];
+    let mut edits = vec![json!({ "add-vm": { "name": "v" } })];
     let provider = |number: u32| {
         json!({ "add-component": { "name": format!("p{number}"), "vm": "v", "exports": { "x": {} },
             "patience": { "start": { "retries": 0, "pause_ms_first": 0 } } } })
     };
-    wishes.extend((0..20).map(provider));
-    wishes.push(
+    edits.extend((0..20).map(provider));
+    edits.push(
         json!({ "add-component": { "name": "c", "vm": "v", "imports": { "x": { "export": "x", "strong": 20 } } } }),
     );
-    wishes.extend((0..20).map(|number| json!({ "bind": format!("c.x → p{number}.x") })));
-    ask(&stand, &json!(wishes));
+    edits.extend((0..20).map(|number| json!({ "bind": format!("c.x → p{number}.x") })));
+    ask(&stand, &json!(edits));
     stand.direct(|theatre| theatre.stage.fail("p13"));
     let why: Vec<Why> = stand.client().get("/v1/why/c").await.expect("there is an answer");
     assert!(why[0].reasons[1].says.starts_with("p13 on vm v: start failed"), "{why:#?}");
@@ -425,20 +425,20 @@ fn remove_all(stand: &Stand) {
 
 fn replace_page(stand: &Stand) {
     let page = json!({ "name": "page", "vm": "edge", "imports": { "app": { "export": "http" } } });
-    let wishes = json!([{ "remove-component": "page" }, { "add-component": page }, { "bind": "page.app → app.http" }]);
-    ask_by(stand, "down-then-up", &wishes);
+    let edits = json!([{ "remove-component": "page" }, { "add-component": page }, { "bind": "page.app → app.http" }]);
+    ask_by(stand, "down-then-up", &edits);
 }
 
 fn page_for_page(stand: &Stand) {
     let page = json!({ "name": "new", "vm": "edge", "imports": { "app": { "export": "http" } } });
-    let wishes = json!([{ "remove-component": "page" }, { "add-component": page }, { "bind": "new.app → app.http" }]);
-    ask_by(stand, "up-then-down", &wishes);
+    let edits = json!([{ "remove-component": "page" }, { "add-component": page }, { "bind": "new.app → app.http" }]);
+    ask_by(stand, "up-then-down", &edits);
 }
 
 fn restart_app_and_add(stand: &Stand) {
     let page = json!({ "name": "new", "vm": "edge", "imports": { "app": { "export": "http" } } });
-    let wishes = json!([{ "restart-component": "app" }, { "add-component": page }, { "bind": "new.app → app.http" }]);
-    ask_by(stand, "down-then-up", &wishes);
+    let edits = json!([{ "restart-component": "app" }, { "add-component": page }, { "bind": "new.app → app.http" }]);
+    ask_by(stand, "down-then-up", &edits);
 }
 
 fn third_page(stand: &Stand) {
@@ -457,13 +457,13 @@ fn add_friends(stand: &Stand) {
     );
 }
 
-fn ask(stand: &Stand, wishes: &Value) {
-    ask_by(stand, "together", wishes);
+fn ask(stand: &Stand, edits: &Value) {
+    ask_by(stand, "together", edits);
 }
 
-/// Asks for a change behind the desk, where a story need not wait for an answer.
-fn ask_by(stand: &Stand, strategy: &str, wishes: &Value) {
-    let change = json!({ "strategy": strategy, "wishes": wishes });
+/// Asks for a change behind the manager, where a story need not wait for an answer.
+fn ask_by(stand: &Stand, strategy: &str, edits: &Value) {
+    let change = json!({ "strategy": strategy, "edits": edits });
     let change: NewChange = serde_json::from_value(change).expect("it is a change");
     let (change, _) = change.read().expect("it is well written");
     stand.direct(|theatre| theatre.ask(Request::Make(change)));

@@ -10,9 +10,9 @@
 
 use crate::{
     action::Action,
+    environment::Faults,
     inspector::{Inspector, Pace},
     property::{self, Breach},
-    surroundings::Faults,
     world::{self, Event, Input, Item, Output, Part, Place, World},
 };
 use protocol::{

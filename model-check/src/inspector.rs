@@ -8,12 +8,12 @@
 
 use crate::{
     action::Action,
+    environment::{Faults, Line},
     property::{self, Breach, MINIMAL, ONCE},
-    surroundings::{Faults, Line},
     world::{Event, Input, Output, Part, Place, World},
 };
 use protocol::{
-    BindingId, ComponentId, ComponentState, Fact, Instruction, Ledger, Name, Need, Notice, VmAgent, VmId, Work,
+    BindingId, ComponentId, ComponentState, Fact, Instruction, Name, Need, Notice, PagedMap, VmAgent, VmId, Work,
     agent::{self, HoldingState},
     invariant, manager,
 };
@@ -55,9 +55,9 @@ pub struct Inspector {
     may_stop: Option<BTreeSet<Name>>,
     steps: u64,
     /// Every binding that was ever ordered.
-    bindings: Ledger<BindingId, Ends>,
+    bindings: PagedMap<BindingId, Ends>,
     /// The bindings that each component was ever ordered to lend.
-    lent: Ledger<ComponentId, Vec<BindingId>>,
+    lent: PagedMap<ComponentId, Vec<BindingId>>,
 }
 
 impl Inspector {
@@ -68,8 +68,8 @@ impl Inspector {
             pace,
             may_stop: (!disrupted).then(|| property::may_stop(script)),
             steps: 0,
-            bindings: Ledger::default(),
-            lent: Ledger::default(),
+            bindings: PagedMap::default(),
+            lent: PagedMap::default(),
         }
     }
 

@@ -4,7 +4,7 @@
 //! side, and is found by the VM's number.
 
 use crate::world::{Part, Place};
-use protocol::{Ledger, ShortMap, VmId};
+use protocol::{PagedMap, ShortMap, VmId};
 use std::sync::Arc;
 
 /// The parts of a world, each at its place.
@@ -13,7 +13,7 @@ pub(crate) struct Parts {
     operator: Slot,
     manager: Slot,
     cloud: Slot,
-    sites: Ledger<VmId, Site>,
+    sites: PagedMap<VmId, Site>,
 }
 
 /// Room for one part. What is [`Part::Nothing`] takes none.

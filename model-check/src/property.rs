@@ -4,12 +4,12 @@
 //! verdict on parts that it has seen before.
 
 use crate::{
-    surroundings::Line,
+    environment::Line,
     world::{Part, Place, World},
 };
 use protocol::{
-    ComponentState, Export, HeldBinding, Kind, Name, Need, Operation, Values, Wire, Wish, Work,
-    agent::{Errand, HoldingState, LoanState},
+    ComponentState, Edit, Export, HeldBinding, Kind, Name, Need, Operation, Values, Wire, Work,
+    agent::{HoldingState, LoanState, TaskState},
     invariant::{self, View},
     manager::{ChangeState, ComponentEntry, Health, Request, Waiting},
 };
@@ -76,9 +76,9 @@ pub fn loses(script: &[Line]) -> bool {
 /// The components that a script may stop: what it removes or restarts, what it lets need more than it has, and all that
 /// depends on these.
 pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
-    let wishes = || {
+    let edits = || {
         script.iter().flat_map(|line| match &line.request {
-            Request::Make(change) => change.wishes.iter(),
+            Request::Make(change) => change.edits.iter(),
             Request::Retry(_) | Request::Skip(_) | Request::DeclareLost(_) => [].iter(),
         })
     };
@@ -89,20 +89,20 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
     let mut open: Vec<&Name> = Vec::new();
     let is_incomplete = |line: &Line| matches!(&line.request, Request::Make(change) if change.incomplete);
     let incomplete = script.iter().any(is_incomplete);
-    for wish in wishes() {
-        match wish {
-            Wish::AddComponent { component, kind, vm } => {
+    for edit in edits() {
+        match edit {
+            Edit::AddComponent { component, kind, vm } => {
                 kinds.entry(component).or_default().push(kind);
                 homes.insert((component, vm));
             }
-            Wish::RemoveComponent { component } | Wish::RestartComponent { component } => open.push(component),
+            Edit::RemoveComponent { component } | Edit::RestartComponent { component } => open.push(component),
             // What is allowed to have too few providers may be told to need more than it has.
-            Wish::SetNeed { component, .. } if incomplete => open.push(component),
-            Wish::AddVm { .. }
-            | Wish::RemoveVm { .. }
-            | Wish::SetNeed { .. }
-            | Wish::AddBinding(_)
-            | Wish::RemoveBinding(_) => {}
+            Edit::SetNeed { component, .. } if incomplete => open.push(component),
+            Edit::AddVm { .. }
+            | Edit::RemoveVm { .. }
+            | Edit::SetNeed { .. }
+            | Edit::AddBinding(_)
+            | Edit::RemoveBinding(_) => {}
         }
     }
     // Of several kinds that bore a name, any may be meant.
@@ -116,13 +116,13 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
             !weak || !kind.rebinds && has_values(wire)
         })
     };
-    for wish in wishes() {
-        match wish {
-            Wish::AddBinding(wire) if may_pass(wire) => {
+    for edit in edits() {
+        match edit {
+            Edit::AddBinding(wire) if may_pass(wire) => {
                 clients.entry(&wire.provider).or_default().insert(&wire.client);
             }
-            Wish::RemoveBinding(wire) if may_pass(wire) => open.push(&wire.client),
-            Wish::RemoveVm { vm } => open.extend(homes.iter().filter(|(_, home)| *home == vm).map(|(it, _)| *it)),
+            Edit::RemoveBinding(wire) if may_pass(wire) => open.push(&wire.client),
+            Edit::RemoveVm { vm } => open.extend(homes.iter().filter(|(_, home)| *home == vm).map(|(it, _)| *it)),
             _ => {}
         }
     }
@@ -336,7 +336,7 @@ pub fn while_idle(world: &World) -> Option<Breach> {
     let wrong = book.components().filter(|entry| !late.contains(&entry.name)).find_map(|entry| {
         let agent = world.agent(book.vm_of(entry).id?)?;
         let component = agent.components().get(&entry.id?)?;
-        let (state, rebinds) = (component.state(), component.errand() == Errand::UnderWay(Operation::Rebind));
+        let (state, rebinds) = (component.state(), component.task_state() == TaskState::UnderWay(Operation::Rebind));
         let wrong = entry.expected != (state == ComponentState::Started);
         let how = if rebinds { "about to rebind".into() } else { state.to_string() };
         (wrong || rebinds).then(|| format!("{} is {how}", entry.name))

@@ -1,15 +1,15 @@
 //! Shortens a trace that breaks a property, as long as it still breaks the same one.
 //!
 //! Script, faults and actions are made smaller in turn, a half, a quarter, an eighth … at a time, until nothing more can
-//! be left out. Leaving a wish out of the script renumbers everything after it; so actions are remembered by the names
+//! be left out. Leaving a edit out of the script renumbers everything after it; so actions are remembered by the names
 //! of their VMs and components, and are looked up again in the smaller world. What cannot happen there is skipped; when
 //! the actions are used up, the rest takes its course, first things first.
 
 use crate::{
     action::Action,
+    environment::{Faults, Line},
     inspector::{Inspector, Pace},
     property::{self, Breach},
-    surroundings::{Faults, Line},
     trace::{Property, Trace, is_at_rest, is_possible},
     world::{Event, Output, World},
 };
@@ -42,7 +42,7 @@ pub fn shrink_with(trace: &Trace, further: Property<'_>) -> Option<(Trace, Breac
     loop {
         let before = shrinking.story.size();
         shrinking.lines();
-        shrinking.wishes();
+        shrinking.edits();
         shrinking.faults();
         shrinking.moves();
         if shrinking.story.size() == before || shrinking.attempts >= ATTEMPTS_MAX {
@@ -93,8 +93,8 @@ impl Story {
 
     fn size(&self) -> (usize, usize, u32, usize) {
         let Faults { failures, deaths, crashes, breaks, losses } = self.faults;
-        let wishes = self.script.iter().map(|line| wishes_of(line).unwrap_or(0)).sum();
-        (self.script.len(), wishes, failures + deaths + crashes + breaks + losses, self.moves.len())
+        let edits = self.script.iter().map(|line| wishes_of(line).unwrap_or(0)).sum();
+        (self.script.len(), edits, failures + deaths + crashes + breaks + losses, self.moves.len())
     }
 
     /// Lets the story happen; returns what really happened and the breach it ends in, if it does.
@@ -279,12 +279,12 @@ impl Shrinking<'_> {
         });
     }
 
-    fn wishes(&mut self) {
+    fn edits(&mut self) {
         for line in 0..self.story.script.len() {
             let Some(count) = wishes_of(&self.story.script[line]) else { continue };
             self.leave_out(count, |story, from, to| {
                 if let Request::Make(change) = &mut story.script[line].request {
-                    change.wishes.drain(from..to);
+                    change.edits.drain(from..to);
                 }
             });
         }
@@ -346,7 +346,7 @@ impl Shrinking<'_> {
 }
 
 fn wishes_of(line: &Line) -> Option<usize> {
-    if let Request::Make(change) = &line.request { Some(change.wishes.len()) } else { None }
+    if let Request::Make(change) = &line.request { Some(change.edits.len()) } else { None }
 }
 
 #[cfg(test)]
@@ -383,8 +383,8 @@ mod tests {
         let (short, breach) = shrink_with(&long, &nothing_stops).expect("something is stopped");
         assert_eq!(breach.property, "nothing stops");
         // A component or two, with a reason to stop, are all it takes.
-        let wishes: usize = short.script.iter().filter_map(wishes_of).sum();
-        assert!(wishes <= 8 && short.actions.len() <= 25, "{short:?}");
+        let edits: usize = short.script.iter().filter_map(wishes_of).sum();
+        assert!(edits <= 8 && short.actions.len() <= 25, "{short:?}");
         let Faults { failures, deaths, crashes, breaks, losses } = short.faults;
         assert!(failures + deaths + crashes + breaks + losses <= 1, "{short:?}");
         let again = trace::replay_with(&short, &nothing_stops).expect("what was shortened can be replayed");

@@ -5,9 +5,9 @@
 
 use crate::{
     action::Action,
+    environment::{Faults, Line},
     inspector::{Inspector, Pace},
     property::{self, Breach},
-    surroundings::{Faults, Line},
     world::{self, Event, Part, World},
 };
 use serde::{Deserialize, Serialize};

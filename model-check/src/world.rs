@@ -6,8 +6,8 @@
 
 use crate::{
     action::Action,
+    environment::{Cloud, Faults, Host, Letter, Line, Operator, Queue},
     parts::Parts,
-    surroundings::{Cloud, Faults, Host, Letter, Line, Operator, Queue},
 };
 use protocol::{
     CloudManager, HostTask, VmAgent, VmId, agent,

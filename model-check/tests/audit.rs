@@ -5,9 +5,9 @@
 use model_check::{
     Scenario, World,
     audit::{AGREEMENT, Audit, Lived, Past, audit},
+    environment::Letter,
     property,
     random::Random,
-    surroundings::Letter,
     world::{Event, Input, Output, Place},
 };
 use protocol::{Notice, agent, manager, wire};

@@ -6,7 +6,7 @@ use model_check::{
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use protocol::{
-    Change, Export, Import, Kind, Name, Need, Operation, Patience, Strategy as Phases, Wire, Wish, manager::Request,
+    Change, Edit, Export, Import, Kind, Name, Need, Operation, Patience, Strategy as Phases, Wire, manager::Request,
 };
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -48,7 +48,7 @@ shop.txt:8:8: \"down-and-up\" says nothing about how this is to be done (did you
 shop.txt:9:8: expected COMPONENT.IMPORT, but found \"app\" (for example: bind app.mysql to sql)
 shop.txt:10:18: expected \"to\", but found \"sql\" (for example: bind app.mysql to sql)
 shop.txt:11:8: there is no component \"web\" (known here: other, app, cache, sql)
-shop.txt:12:3: \"fly\" is no wish (known here: add, remove, restart, replace, bind, unbind, need, refused)
+shop.txt:12:3: \"fly\" is no edit (known here: add, remove, restart, replace, bind, unbind, need, refused)
 shop.txt:13:1: \"remove\" stands at the left edge (indent it below the request it belongs to)
 shop.txt:14:1: the setup is over, so this VM comes too late (say \"add vm\" within a change)
 shop.txt:16:1: \"change\" is a request, but this is the expected end (divide them by a line of dashes: what follows the last is the end)
@@ -247,24 +247,24 @@ fn wires() -> impl Strategy<Value = Wire> {
     parts.prop_map(|(client, import, provider, export)| Wire { client, import, provider, export })
 }
 
-fn wishes() -> impl Strategy<Value = Wish> {
+fn edits() -> impl Strategy<Value = Edit> {
     prop_oneof![
-        names().prop_map(|vm| Wish::AddVm { vm }),
-        names().prop_map(|vm| Wish::RemoveVm { vm }),
-        (names(), names(), kinds()).prop_map(|(component, vm, kind)| Wish::AddComponent { component, vm, kind }),
-        names().prop_map(|component| Wish::RemoveComponent { component }),
-        names().prop_map(|component| Wish::RestartComponent { component }),
-        (names(), ports(), 0..9u32).prop_map(|(component, import, number)| Wish::SetNeed { component, import, number }),
-        wires().prop_map(Wish::AddBinding),
-        wires().prop_map(Wish::RemoveBinding),
+        names().prop_map(|vm| Edit::AddVm { vm }),
+        names().prop_map(|vm| Edit::RemoveVm { vm }),
+        (names(), names(), kinds()).prop_map(|(component, vm, kind)| Edit::AddComponent { component, vm, kind }),
+        names().prop_map(|component| Edit::RemoveComponent { component }),
+        names().prop_map(|component| Edit::RestartComponent { component }),
+        (names(), ports(), 0..9u32).prop_map(|(component, import, number)| Edit::SetNeed { component, import, number }),
+        wires().prop_map(Edit::AddBinding),
+        wires().prop_map(Edit::RemoveBinding),
     ]
 }
 
 /// Requests at random, which may therefore be refused.
 fn lines() -> impl Strategy<Value = (Line, Answer)> {
     let strategy = select(Phases::NAMES.map(|(_, strategy)| strategy).to_vec());
-    let change = (strategy, any::<bool>(), vec(wishes(), 0..6))
-        .prop_map(|(strategy, incomplete, wishes)| Request::Make(Change { strategy, incomplete, wishes }));
+    let change = (strategy, any::<bool>(), vec(edits(), 0..6))
+        .prop_map(|(strategy, incomplete, edits)| Request::Make(Change { strategy, incomplete, edits }));
     let request = prop_oneof![
         3 => change,
         1 => names().prop_map(Request::Retry),
@@ -281,28 +281,28 @@ fn setups() -> impl Strategy<Value = Line> {
     let names: Vec<Name> = ["a", "b", "c.d", "web", "vm", "values", "7", "x'"].map(called).to_vec();
     vec((kinds(), any::<bool>()), 0..8).prop_map(move |components| {
         let exports = ["s", "t", "from", "9"].map(|port| (called(port), Export::default())).into();
-        let first = Wish::AddComponent {
+        let first = Edit::AddComponent {
             component: called("strong"),
             vm: called("gone"),
             kind: Arc::new(Kind { exports, ..Kind::default() }),
         };
-        let mut wishes = vec![Wish::AddVm { vm: called("gone") }, first];
+        let mut edits = vec![Edit::AddVm { vm: called("gone") }, first];
         let mut wires = Vec::new();
         let mut vm = called("gone");
         for ((kind, moves), name) in components.into_iter().zip(&names) {
             if moves {
                 vm = name.clone();
-                wishes.push(Wish::AddVm { vm: vm.clone() });
+                edits.push(Edit::AddVm { vm: vm.clone() });
             }
             let wire = |(import, it): (&Name, &Import)| {
                 let (client, provider) = (name.clone(), called("strong"));
-                Wish::AddBinding(Wire { client, import: import.clone(), provider, export: it.export.clone() })
+                Edit::AddBinding(Wire { client, import: import.clone(), provider, export: it.export.clone() })
             };
             wires.extend(kind.imports.iter().map(wire));
-            wishes.push(Wish::AddComponent { component: name.clone(), vm: vm.clone(), kind });
+            edits.push(Edit::AddComponent { component: name.clone(), vm: vm.clone(), kind });
         }
-        wishes.extend(wires);
-        Line { request: Request::Make(Change { wishes, ..Change::default() }), patient: true }
+        edits.extend(wires);
+        Line { request: Request::Make(Change { edits, ..Change::default() }), patient: true }
     })
 }
 

@@ -14,12 +14,12 @@ use model_check::{
 };
 use planner::{
     configuration::{Binding, ComponentName, Configuration, Node},
-    language::{Wish as PlannerWish, WishText},
+    language::{RequirementText, Requirements},
     plan::plan,
     problem::{ComponentType, Problem, Provision},
     sequence::{self, Action, Sequence, sequence},
 };
-use protocol::{Change, ComponentState, Export, Import, Kind, Name, Need, Strategy, Wire, Wish, manager::Request};
+use protocol::{Change, ComponentState, Edit, Export, Import, Kind, Name, Need, Strategy, Wire, manager::Request};
 use random::{Dice, Sample, sample};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -73,7 +73,7 @@ struct Story {
 }
 
 impl Story {
-    /// From the answer to one wish to the answer to another one, for the same types and nodes; if both are small.
+    /// From the answer to one edit to the answer to another one, for the same types and nodes; if both are small.
     fn random(seed: u64) -> Option<Self> {
         let mut dice = Dice::new(seed);
         let Sample { mut problem, specification } = sample(&mut dice);
@@ -89,7 +89,7 @@ impl Story {
                 provider.provides.push(Provision { ports: ["p".to_owned()].into(), capacity: None });
             }
         }
-        let wish = |dice: &mut Dice, problem: &Problem| {
+        let requirements = |dice: &mut Dice, problem: &Problem| {
             let kinds = problem.types.iter();
             let mut demands: Vec<String> = kinds.map(|kind| format!("{} = {}", kind.name, dice.roll(3))).collect();
             // Some node is closed to some type, so that what is there may have to move.
@@ -97,16 +97,17 @@ impl Story {
             let kind = &problem.types[usize::try_from(dice.roll(3)).unwrap() % problem.types.len()];
             demands.push(format!("{}[{}].{} = 0", class.name, dice.roll(class.number), kind.name));
             let text = format!("{}; cost; stopped", demands.join(" and "));
-            PlannerWish::read(
-                &WishText { specification: &text, ..WishText::default() },
+            Requirements::read(
+                &RequirementText { specification: &text, ..RequirementText::default() },
                 &problem.types,
                 &problem.classes,
             )
         };
         problem.today = Configuration::default();
-        problem.wish = wish(&mut dice, &problem).unwrap_or_else(|errors| panic!("{specification}: {errors:?}"));
+        problem.requirements =
+            requirements(&mut dice, &problem).unwrap_or_else(|errors| panic!("{specification}: {errors:?}"));
         let first = plan(&problem, &mut |_| true).unwrap();
-        problem.wish = wish(&mut dice, &problem).unwrap();
+        problem.requirements = requirements(&mut dice, &problem).unwrap();
         first.has_target().then(|| Self::between(problem, first.target)).flatten().filter(Self::is_small)
     }
 
@@ -144,10 +145,10 @@ impl Story {
     fn lines(&self) -> Arc<[Line]> {
         let nodes = self.problem.today.components.values().chain(self.target.components.values());
         let vms: BTreeSet<Name> = nodes.map(|component| vm(component.node)).collect();
-        let mut deployment: Vec<Wish> = vms.into_iter().map(|vm| Wish::AddVm { vm }).collect();
-        deployment.extend(self.wishes(&self.first));
-        let line = |wishes, strategy| Line {
-            request: Request::Make(Change { strategy, incomplete: false, wishes }),
+        let mut deployment: Vec<Edit> = vms.into_iter().map(|vm| Edit::AddVm { vm }).collect();
+        deployment.extend(self.edits(&self.first));
+        let line = |edits, strategy| Line {
+            request: Request::Make(Change { strategy, incomplete: false, edits }),
             patient: true,
         };
         let strategy = match self.change.strategy() {
@@ -155,28 +156,28 @@ impl Story {
             sequence::Strategy::DownThenUp => Strategy::DownThenUp,
             sequence::Strategy::Together => Strategy::Together,
         };
-        [line(deployment, Strategy::Together), line(self.wishes(&self.change), strategy)].into()
+        [line(deployment, Strategy::Together), line(self.edits(&self.change), strategy)].into()
     }
 
     /// What the steps ask for, without their order: finding one is the protocol's part.
-    fn wishes(&self, sequence: &Sequence) -> Vec<Wish> {
+    fn edits(&self, sequence: &Sequence) -> Vec<Edit> {
         let goes = |component: &ComponentName| sequence.actions.contains(&Action::Delete(component.clone()));
-        let mut wishes = Vec::new();
+        let mut edits = Vec::new();
         for action in &sequence.actions {
             match action {
                 Action::New { name, component, strong } => {
                     let kind = Arc::new(kind(&self.problem.types[component.kind]));
-                    wishes.push(Wish::AddComponent { component: called(name), vm: vm(component.node), kind });
-                    wishes.extend(strong.iter().map(|binding| Wish::AddBinding(wire(binding))));
+                    edits.push(Edit::AddComponent { component: called(name), vm: vm(component.node), kind });
+                    edits.extend(strong.iter().map(|binding| Edit::AddBinding(wire(binding))));
                 }
-                Action::Bind(binding) => wishes.push(Wish::AddBinding(wire(binding))),
+                Action::Bind(binding) => edits.push(Edit::AddBinding(wire(binding))),
                 // With a component, its bindings go by themselves.
                 Action::Unbind(binding) if goes(&binding.client) || goes(&binding.provider) => {}
-                Action::Unbind(binding) => wishes.push(Wish::RemoveBinding(wire(binding))),
-                Action::Delete(name) => wishes.push(Wish::RemoveComponent { component: called(name) }),
+                Action::Unbind(binding) => edits.push(Edit::RemoveBinding(wire(binding))),
+                Action::Delete(name) => edits.push(Edit::RemoveComponent { component: called(name) }),
             }
         }
-        wishes
+        edits
     }
 }
 

@@ -1,9 +1,9 @@
-//! From types, nodes, today's configuration and a wish to a target, proven best, and a safe way to get there.
+//! From types, nodes, today's configuration and a requirements to a target, proven best, and a safe way to get there.
 //!
 //! What this crate does not do: it reads no file and no clock, draws no random number, logs nothing. A caller who wants
 //! a time limit passes a closure that says when to stop; the answer then says honestly how far it got.
 //!
-//! The way of a wish:
+//! The way of a requirements:
 //!
 //! 1. [`language`] reads the specification language of Zephyrus2, [`zephyrus`] its JSON files; [`problem`] checks.
 //! 2. `model` turns the problem into a whole-numbered program over *columns* (what one node can host).

@@ -107,7 +107,7 @@ fn verified(
     let mut wrong = faults(problem, &target, Standard::Correct);
     wrong.extend(unmet_demands(problem, &target));
     let values = goal_values(problem, &target);
-    for ((goal, value), result) in problem.wish.goals.iter().zip(&values).zip(goals) {
+    for ((goal, value), result) in problem.requirements.goals.iter().zip(&values).zip(goals) {
         if *value != result.value {
             wrong.push(Fault(format!("`{}` is {value}, {} was claimed", goal.text, result.value)));
         }
@@ -116,7 +116,7 @@ fn verified(
         return Err(PlanError::Unverified(wrong));
     }
     let objectives: Vec<Objective> = problem
-        .wish
+        .requirements
         .goals
         .iter()
         .zip(values)
@@ -182,7 +182,7 @@ pub fn trade_offs(
 ) -> Result<Vec<TradeOff>, PlanError> {
     let mut problem = problem.clone();
     let goal = |text: &str, measure| Goal { text: text.to_owned(), measure };
-    problem.wish.goals = vec![goal("cost", GoalMeasure::Cost), goal("stopped", GoalMeasure::Stopped)];
+    problem.requirements.goals = vec![goal("cost", GoalMeasure::Cost), goal("stopped", GoalMeasure::Stopped)];
     let mut model = Model::new(&problem, &Selection::everything(&problem))?;
     let mut watch = Watch::new(go_on);
     let mut table = Vec::new();

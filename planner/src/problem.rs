@@ -1,4 +1,4 @@
-//! What is asked of the planner: types of components, classes of nodes, today's configuration and a wish.
+//! What is asked of the planner: types of components, classes of nodes, today's configuration and a requirements.
 //!
 //! A `Problem` is checked when it is made ([`Problem::new`]), so the rest of the crate trusts it: names are unique,
 //! numbers are within bounds that keep all later sums inside `i64`, today's components exist and fit their nodes.
@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::configuration::Configuration;
-use crate::language::Wish;
+use crate::language::Requirements;
 
 /// The largest amount of a resource, cost or capacity that is accepted.
 pub const AMOUNT_MAX: i64 = 1_000_000_000_000;
@@ -69,7 +69,7 @@ pub struct Problem {
     pub types: Vec<ComponentType>,
     pub classes: Vec<NodeClass>,
     pub today: Configuration,
-    pub wish: Wish,
+    pub requirements: Requirements,
 }
 
 /// Why a problem cannot be posed.
@@ -87,9 +87,9 @@ impl Problem {
         types: Vec<ComponentType>,
         classes: Vec<NodeClass>,
         today: Configuration,
-        wish: Wish,
+        requirements: Requirements,
     ) -> Result<Self, Vec<Misfit>> {
-        let problem = Self { types, classes, today, wish };
+        let problem = Self { types, classes, today, requirements };
         let mut misfits = Misfits::default();
         problem.check_types(&mut misfits);
         problem.check_classes(&mut misfits);

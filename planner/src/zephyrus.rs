@@ -12,7 +12,7 @@
 use serde_json::{Map, Value};
 
 use crate::configuration::{Binding, Component, ComponentName, Configuration, Node};
-use crate::language::{TextComplaint, Wish, WishText};
+use crate::language::{RequirementText, Requirements, TextComplaint};
 use crate::problem::{ComponentType, Misfit, NodeClass, Problem, Provision};
 
 /// Why a file could not be read; all reasons that could be found.
@@ -23,7 +23,7 @@ pub enum ReadError {
     #[error("{}", lines(.0))]
     Shape(Vec<Misfit>),
     #[error("{}", lines(.0))]
-    Wish(Vec<TextComplaint>),
+    Requirements(Vec<TextComplaint>),
 }
 
 fn lines<T: ToString>(items: &[T]) -> String {
@@ -56,13 +56,13 @@ pub fn read(text: &str) -> Result<Problem, ReadError> {
     if !reader.misfits.is_empty() {
         return Err(ReadError::Shape(reader.misfits));
     }
-    let written = WishText {
+    let written = RequirementText {
         specification: &specification,
         binding_preferences: preferences.iter().map(String::as_str).collect(),
-        ..WishText::default()
+        ..RequirementText::default()
     };
-    let wish = Wish::read(&written, &types, &classes).map_err(ReadError::Wish)?;
-    Problem::new(types, classes, today, wish).map_err(ReadError::Shape)
+    let requirements = Requirements::read(&written, &types, &classes).map_err(ReadError::Requirements)?;
+    Problem::new(types, classes, today, requirements).map_err(ReadError::Shape)
 }
 
 struct Reader {

@@ -183,11 +183,11 @@ fn every_step_of_every_sequence_is_provisionally_correct() {
         if !first.has_target() {
             continue;
         }
-        // From the answer to one wish to the answer to another one, for the same types and nodes.
+        // From the answer to one requirements to the answer to another one, for the same types and nodes.
         problem.today = first.target;
-        problem.wish.goals.reverse();
+        problem.requirements.goals.reverse();
         for _ in 0..Dice::new(seed).roll(3) {
-            problem.wish.demands.pop();
+            problem.requirements.demands.pop();
         }
         let second = plan(&problem, &mut |_| true).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let Ok(sequence) = second.sequence(&problem) else { continue };

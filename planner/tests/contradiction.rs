@@ -12,10 +12,11 @@ use planner::problem::{Problem, Provision};
 use planner::report::optimize;
 use random::{Dice, Sample, sample};
 
-/// What is told about types, nodes and a wish.
-fn check(components: &str, locations: &str, wish: &str, told: &[&str]) {
-    let text =
-        format!(r#"{{ "components": {{ {components} }}, "locations": {{ {locations} }}, "specification": "{wish}" }}"#);
+/// What is told about types, nodes and a requirements.
+fn check(components: &str, locations: &str, requirements: &str, told: &[&str]) {
+    let text = format!(
+        r#"{{ "components": {{ {components} }}, "locations": {{ {locations} }}, "specification": "{requirements}" }}"#
+    );
     let report = optimize(&text, &mut |_| true).unwrap().to_string();
     assert_eq!(report.lines().collect::<Vec<_>>(), told, "{text}");
 }
@@ -201,12 +202,12 @@ fn relaxed(problem: &Problem, causes: &BTreeSet<Cause>, further: &[i64]) -> Prob
         }
     }
     let mut position = 0;
-    relaxed.wish.demands.retain(|_| {
+    relaxed.requirements.demands.retain(|_| {
         position += 1;
         causes.contains(&Cause::Demand(position - 1))
     });
-    relaxed.wish.goals.clear();
-    relaxed.wish.binding_goals.clear();
+    relaxed.requirements.goals.clear();
+    relaxed.requirements.binding_goals.clear();
     for (class, described) in relaxed.classes.iter_mut().enumerate() {
         if !causes.contains(&Cause::Number(class)) {
             described.number += further[class];
@@ -230,7 +231,7 @@ fn possible_somehow(problem: &Problem, causes: &BTreeSet<Cause>) -> bool {
 }
 
 fn all_causes(problem: &Problem) -> Vec<Cause> {
-    let mut causes: Vec<Cause> = (0..problem.wish.demands.len()).map(Cause::Demand).collect();
+    let mut causes: Vec<Cause> = (0..problem.requirements.demands.len()).map(Cause::Demand).collect();
     causes.extend((0..problem.classes.len()).map(Cause::Number));
     for (kind, described) in problem.types.iter().enumerate() {
         let needed = described.requires().filter(|(_, number)| *number > 0);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use planner::language::{Wish, WishText, translate_constraint, translate_preference};
+use planner::language::{RequirementText, Requirements, translate_constraint, translate_preference};
 use planner::plan::{Status, plan};
 use planner::problem::{ComponentType, NodeClass, Problem};
 use planner::zephyrus::{ReadError, read};
@@ -31,8 +31,8 @@ fn classes() -> Vec<NodeClass> {
 
 /// All complaints about a specification, one line each.
 fn complaints(specification: &str) -> Vec<String> {
-    let text = WishText { specification, ..WishText::default() };
-    let complaints = Wish::read(&text, &types(), &classes()).err().unwrap_or_default();
+    let text = RequirementText { specification, ..RequirementText::default() };
+    let complaints = Requirements::read(&text, &types(), &classes()).err().unwrap_or_default();
     complaints.iter().map(|complaint| complaint.complaint.to_string()).collect()
 }
 
@@ -161,8 +161,9 @@ fn whatever_is_written_nothing_panics() {
             text.push_str(words[usize::try_from(state >> 40).unwrap() % words.len()]);
             text.push(' ');
         }
-        let text = WishText { specification: &text, binding_preferences: vec![&text], ..WishText::default() };
-        let _ = Wish::read(&text, &types(), &classes());
+        let text =
+            RequirementText { specification: &text, binding_preferences: vec![&text], ..RequirementText::default() };
+        let _ = Requirements::read(&text, &types(), &classes());
     }
     for deep in
         ["(".repeat(5_000), "not ".repeat(5_000), "abs ".repeat(5_000), format!("Web{} = 1", " + 1".repeat(5_000))]
@@ -178,9 +179,13 @@ fn whatever_is_written_nothing_panics() {
 fn cost(constraints: &[&str], preferences: &[&str]) -> Option<i128> {
     let (mut types, classes) = (types(), classes());
     types[0].strong.clear();
-    let text = WishText { constraints: constraints.to_vec(), preferences: preferences.to_vec(), ..WishText::default() };
-    let wish = Wish::read(&text, &types, &classes).unwrap_or_else(|errors| panic!("{errors:?}"));
-    let problem = Problem::new(types, classes, Default::default(), wish).unwrap();
+    let text = RequirementText {
+        constraints: constraints.to_vec(),
+        preferences: preferences.to_vec(),
+        ..RequirementText::default()
+    };
+    let requirements = Requirements::read(&text, &types, &classes).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let problem = Problem::new(types, classes, Default::default(), requirements).unwrap();
     let plan = plan(&problem, &mut |_| true).unwrap();
     match plan.status {
         Status::Optimal => Some(plan.cost),

@@ -71,7 +71,7 @@ fn the_verifier_rejects_planted_errors() {
     });
     assert_eq!(crowded, ["AttachmentAnalyzer_0 has 3 clients on AA, more than it can take"]);
 
-    // Everything on one node: too small, and against the wish.
+    // Everything on one node: too small, and against the requirements.
     let heap = after(&problem, &target, |changed| {
         let node = changed.components[&name("MessageReceiver_0")].node;
         changed.components.values_mut().for_each(|component| component.node = node);

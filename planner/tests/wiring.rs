@@ -8,7 +8,7 @@ mod random;
 use std::collections::{BTreeMap, BTreeSet};
 
 use planner::configuration::{Binding, Configuration};
-use planner::language::{BindingGoal, Wish, WishText};
+use planner::language::{BindingGoal, RequirementText, Requirements};
 use planner::plan::plan;
 use planner::problem::Problem;
 use planner::verify::{Standard, binding_goal_values, faults};
@@ -154,12 +154,18 @@ fn the_best_wiring_agrees_with_trying_everything() {
             continue;
         }
         let chosen: Vec<&str> = (0..1 + dice.roll(2)).map(|_| dice.pick(&preferences)).collect();
-        let text = WishText { binding_preferences: chosen.clone(), ..WishText::default() };
+        let text = RequirementText { binding_preferences: chosen.clone(), ..RequirementText::default() };
         // Patterns that match nothing are no error here.
-        let Ok(Wish { binding_goals, .. }) = Wish::read(&text, &problem.types, &problem.classes) else { continue };
-        problem.wish.binding_goals = binding_goals;
+        let Ok(Requirements { binding_goals, .. }) = Requirements::read(&text, &problem.types, &problem.classes) else {
+            continue;
+        };
+        problem.requirements.binding_goals = binding_goals;
         assert!(
-            problem.wish.binding_goals.iter().all(|goal| matches!(goal, BindingGoal::Local | BindingGoal::Term(_)))
+            problem
+                .requirements
+                .binding_goals
+                .iter()
+                .all(|goal| matches!(goal, BindingGoal::Local | BindingGoal::Term(_)))
         );
         problem.today = Configuration::default();
         let plan =

@@ -13,7 +13,7 @@ pub struct Change {
     /// Whether imports may be left without providers; their components then wait.
     pub incomplete: bool,
     /// What is to be different.
-    pub wishes: Vec<Wish>,
+    pub edits: Vec<Edit>,
 }
 
 /// How the up phase (additions) and the down phase (removals) of a change meet.
@@ -57,7 +57,7 @@ impl FromStr for Strategy {
 
 /// One thing that is to be different.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Wish {
+pub enum Edit {
     /// A new VM.
     AddVm {
         /// Its name.

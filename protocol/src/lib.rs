@@ -14,25 +14,25 @@ pub mod bounds;
 mod change;
 pub mod invariant;
 mod kind;
-pub mod ledger;
 pub mod letter;
 pub mod manager;
 mod message;
 mod name;
 mod number;
+pub mod paged;
 mod refusal;
 pub mod short;
 pub mod wire;
 
 pub use agent::{ComponentState, VmAgent};
-pub use change::{Change, Strategy, StrategyError, Wire, Wish};
+pub use change::{Change, Edit, Strategy, StrategyError, Wire};
 pub use kind::{Export, Import, Kind, Need, Operation, Patience, Values};
-pub use ledger::{Ledger, LedgerSet};
 pub use manager::CloudManager;
 pub use message::{
     Condition, Fact, HeldBinding, HostOutcome, HostTask, Instruction, Notice, Order, Report, Ticket, VmState, Work,
 };
 pub use name::{Name, NameError};
 pub use number::{BindingId, ChangeId, ComponentId, OrderNumber, VmId};
+pub use paged::{PagedMap, PagedSet};
 pub use refusal::Refusal;
 pub use short::{ShortMap, ShortSet};

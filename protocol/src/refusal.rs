@@ -133,10 +133,10 @@ pub enum Refusal {
         vm: Name,
     },
     /// The change is larger than the bound.
-    #[error("the change has {wishes} wishes (at most {})", bounds::WISHES_MAX)]
+    #[error("the change has {edits} edits (at most {})", bounds::WISHES_MAX)]
     TooManyWishes {
         /// How many.
-        wishes: usize,
+        edits: usize,
     },
     /// The VM would have more components than the bound.
     #[error("vm {vm:?} would have more than {} components", bounds::COMPONENTS_PER_VM_MAX)]

@@ -3,7 +3,7 @@
 mod stage;
 
 use protocol::{
-    ChangeId, ComponentState, Instruction, Kind, Need, Operation, Order, Strategy, VmState, Wish,
+    ChangeId, ComponentState, Edit, Instruction, Kind, Need, Operation, Order, Strategy, VmState,
     manager::{self, Alarm, CloudOutcome, CloudTask, News, Note, Output, PhaseKind, Request, Waiting},
 };
 use stage::{
@@ -25,7 +25,7 @@ fn pair() -> Stage {
 }
 
 /// Replaces `b` by `c` on the same VM.
-fn replace() -> Vec<Wish> {
+fn replace() -> Vec<Edit> {
     vec![remove("b"), add("c", "vb", provider()), bind("a.in → c.x")]
 }
 

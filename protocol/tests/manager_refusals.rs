@@ -5,7 +5,7 @@ mod golden;
 mod stage;
 
 use protocol::{
-    ChangeId, Export, Kind, Need, Refusal, Strategy, Wish, bounds,
+    ChangeId, Edit, Export, Kind, Need, Refusal, Strategy, bounds,
     manager::{News, Output, Request},
 };
 use stage::{
@@ -40,8 +40,8 @@ fn shop() -> Stage {
     ])
 }
 
-fn make(wishes: impl IntoIterator<Item = Wish>) -> Request {
-    change(Strategy::Together, wishes)
+fn make(edits: impl IntoIterator<Item = Edit>) -> Request {
+    change(Strategy::Together, edits)
 }
 
 #[test]
@@ -145,8 +145,8 @@ fn too_many(page: &mut Page) {
     let mut stage = shop();
     let crowd = (0..bounds::COMPONENTS_PER_VM_MAX).map(|number| add(&format!("c{number}"), "v1", Kind::default()));
     page.write("more components than a VM takes", &refusals(&mut stage, make(crowd)));
-    let wishes = vec![add_vm("v9"); bounds::WISHES_MAX + 1];
-    page.write("more wishes than a change takes", &refusals(&mut stage, make(wishes)));
+    let edits = vec![add_vm("v9"); bounds::WISHES_MAX + 1];
+    page.write("more edits than a change takes", &refusals(&mut stage, make(edits)));
 }
 
 #[test]

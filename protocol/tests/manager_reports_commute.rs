@@ -9,7 +9,7 @@ mod stage;
 
 use proptest::{collection, prelude::*, sample::Index};
 use protocol::{
-    Change, CloudManager, Instruction, Need, Report, Strategy as Meet, VmId, Wish,
+    Change, CloudManager, Edit, Instruction, Need, Report, Strategy as Meet, VmId,
     manager::{Input, Output, Request},
 };
 use stage::{Move, Stage, add, add_vm, bind, incomplete, kind, remove, remove_vm, restart, unbind};
@@ -109,21 +109,21 @@ fn kinds_of_orders(said: &[Vec<Output>; 2]) -> Vec<(VmId, std::mem::Discriminant
 /// Up to five components on three VMs, each importing from some that come before it; then a few changes.
 fn system() -> impl Strategy<Value = System> {
     let component = (0..3_usize, 0..3_u8, collection::vec(any::<bool>(), 5));
-    let wishes = collection::vec((0..6_u8, any::<Index>(), any::<Index>()), 1..3);
-    let changes = collection::vec((wishes, 0..3_usize), 1..3);
+    let edits = collection::vec((0..6_u8, any::<Index>(), any::<Index>()), 1..3);
+    let changes = collection::vec((edits, 0..3_usize), 1..3);
     (collection::vec(component, 2..5), changes).prop_map(|(components, changes)| {
-        let mut wishes: Vec<Wish> = (0..3).map(|vm| add_vm(&format!("v{vm}"))).collect();
+        let mut edits: Vec<Edit> = (0..3).map(|vm| add_vm(&format!("v{vm}"))).collect();
         let mut bindings = Vec::new();
         for (place, (vm, sort, providers)) in components.iter().enumerate() {
             let need = [Need::Strong(1), Need::Weak(0), Need::Value(1)][usize::from(*sort)];
             let providers: Vec<usize> = (0..place).filter(|provider| providers[*provider]).collect();
             let imports: &[_] = if providers.is_empty() { &[] } else { &[("in", "x", need)] };
-            wishes.push(add(&format!("c{place}"), &format!("v{vm}"), kind(imports, &["x"])));
+            edits.push(add(&format!("c{place}"), &format!("v{vm}"), kind(imports, &["x"])));
             bindings.extend(providers.iter().map(|provider| format!("c{place}.in → c{provider}.x")));
         }
-        wishes.extend(bindings.iter().map(|wire| bind(wire)));
+        edits.extend(bindings.iter().map(|wire| bind(wire)));
         let then = changes.into_iter().map(|(wished, strategy)| {
-            let wish = |(sort, which, other): (u8, Index, Index)| match sort {
+            let edit = |(sort, which, other): (u8, Index, Index)| match sort {
                 0 => vec![remove_vm(&format!("v{}", which.index(3)))],
                 1 if !bindings.is_empty() => vec![unbind(&bindings[which.index(bindings.len())])],
                 2 => vec![restart(&format!("c{}", which.index(components.len())))],
@@ -139,14 +139,14 @@ fn system() -> impl Strategy<Value = System> {
                 }
                 _ => vec![remove(&format!("c{}", which.index(components.len())))],
             };
-            let mut wishes: Vec<Wish> = wished.into_iter().flat_map(wish).collect();
+            let mut edits: Vec<Edit> = wished.into_iter().flat_map(edit).collect();
             // A binding goes by itself or with one of its ends, not both.
-            if wishes.iter().any(|it| matches!(it, Wish::RemoveComponent { .. } | Wish::RemoveVm { .. })) {
-                wishes.retain(|it| !matches!(it, Wish::RemoveBinding(_)));
+            if edits.iter().any(|it| matches!(it, Edit::RemoveComponent { .. } | Edit::RemoveVm { .. })) {
+                edits.retain(|it| !matches!(it, Edit::RemoveBinding(_)));
             }
             let strategy = Meet::NAMES[strategy].1;
-            Request::Make(Change { strategy, incomplete: true, wishes })
+            Request::Make(Change { strategy, incomplete: true, edits })
         });
-        System { then: then.collect(), first: incomplete(wishes) }
+        System { then: then.collect(), first: incomplete(edits) }
     })
 }

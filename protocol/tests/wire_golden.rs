@@ -7,9 +7,9 @@ mod golden;
 
 use protocol::letter::Question;
 use protocol::{
-    BindingId, Change, ComponentId, ComponentState, Condition, Export, Fact, HostOutcome, Import, Instruction, Kind,
-    Name, Need, Notice, Operation, Order, OrderNumber, Patience, Report, Strategy, Ticket, Values, VmId, VmState, Wire,
-    Wish,
+    BindingId, Change, ComponentId, ComponentState, Condition, Edit, Export, Fact, HostOutcome, Import, Instruction,
+    Kind, Name, Need, Notice, Operation, Order, OrderNumber, Patience, Report, Strategy, Ticket, Values, VmId, VmState,
+    Wire,
     agent::{self, Alarm as AgentAlarm, Input as AgentInput},
     letter::{ToAgent, ToManager},
     manager::{self, Alarm as ManagerAlarm, CloudOutcome, Input as ManagerInput, Request},
@@ -50,7 +50,7 @@ variants! {
     ManagerAlarm { CreateAgain, Suspicion }
     CloudOutcome { Created, CreateFailed, Destroyed, Silent, Heard, Lost }
     Request { Make, Retry, Skip, DeclareLost }
-    Wish {
+    Edit {
         AddVm, RemoveVm, AddComponent, RemoveComponent, RestartComponent, SetNeed, AddBinding, RemoveBinding,
     }
     Strategy { DownThenUp, UpThenDown, Together }
@@ -73,8 +73,8 @@ fn the_bytes_of_every_message_are_as_they_were() {
     lines.section("agent's journal, alarms", agent_alarms(), AgentInput::AlarmRang);
     lines.section("manager's journal", manager_inputs(), |input| input);
     lines.section("manager's journal, requests", requests(), ManagerInput::FromOperator);
-    lines.section("manager's journal, wishes", wishes(), |wish| {
-        let change = Change { strategy: Strategy::Together, incomplete: false, wishes: vec![wish] };
+    lines.section("manager's journal, edits", edits(), |edit| {
+        let change = Change { strategy: Strategy::Together, incomplete: false, edits: vec![edit] };
         ManagerInput::FromOperator(Request::Make(change))
     });
     lines.section("manager's journal, from the cloud", cloud_outcomes(), ManagerInput::FromCloud);
@@ -275,7 +275,7 @@ fn manager_inputs() -> Vec<(&'static str, manager::Input)> {
 }
 
 fn requests() -> Vec<(&'static str, Request)> {
-    let make = |strategy| Request::Make(Change { strategy, incomplete: true, wishes: Vec::new() });
+    let make = |strategy| Request::Make(Change { strategy, incomplete: true, edits: Vec::new() });
     vec![
         ("an empty change, down then up", make(Strategy::DownThenUp)),
         ("an empty change, up then down", make(Strategy::UpThenDown)),
@@ -286,18 +286,18 @@ fn requests() -> Vec<(&'static str, Request)> {
     ]
 }
 
-fn wishes() -> Vec<(&'static str, Wish)> {
+fn edits() -> Vec<(&'static str, Edit)> {
     let (vm, component) = (name("vm1"), name("web"));
     let wire = Wire { client: name("web"), import: name("db"), provider: name("mysql'"), export: name("sql") };
     vec![
-        ("a VM", Wish::AddVm { vm: vm.clone() }),
-        ("a VM goes", Wish::RemoveVm { vm: vm.clone() }),
-        ("a component", Wish::AddComponent { component: component.clone(), vm, kind: rich_kind() }),
-        ("a component goes", Wish::RemoveComponent { component: component.clone() }),
-        ("a component restarts", Wish::RestartComponent { component: component.clone() }),
-        ("an import needs three", Wish::SetNeed { component, import: name("db"), number: 3 }),
-        ("a binding", Wish::AddBinding(wire.clone())),
-        ("a binding goes", Wish::RemoveBinding(wire)),
+        ("a VM", Edit::AddVm { vm: vm.clone() }),
+        ("a VM goes", Edit::RemoveVm { vm: vm.clone() }),
+        ("a component", Edit::AddComponent { component: component.clone(), vm, kind: rich_kind() }),
+        ("a component goes", Edit::RemoveComponent { component: component.clone() }),
+        ("a component restarts", Edit::RestartComponent { component: component.clone() }),
+        ("an import needs three", Edit::SetNeed { component, import: name("db"), number: 3 }),
+        ("a binding", Edit::AddBinding(wire.clone())),
+        ("a binding goes", Edit::RemoveBinding(wire)),
     ]
 }
 

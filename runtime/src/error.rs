@@ -152,7 +152,7 @@ pub enum Error {
         /// The first record that is left.
         record: RecordNumber,
     },
-    /// A state or a happening cannot be put into bytes; not on a good day.
+    /// A state or a event cannot be put into bytes; not on a good day.
     #[error("cannot write down {what}")]
     Unwritable {
         /// What.

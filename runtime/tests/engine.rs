@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use runtime::engine::{self, Entry, Kept, Machine, Message, Moment, Opening, Output, Surroundings};
+use runtime::engine::{self, EffectHandler, Entry, Kept, Machine, Message, Moment, Opening, Output};
 use runtime::identity::{Authority, Identity};
 use runtime::link::{self, Event};
 use runtime::{DataDirectory, Error, PeerId, journal};
@@ -32,7 +32,7 @@ const FATAL: &[u8] = b"fatal";
 
 impl Machine for Parrot {
     /// To whom, and what.
-    type Happening = (PeerId, Vec<u8>);
+    type LocalEvent = (PeerId, Vec<u8>);
     type Effect = Vec<u8>;
 
     fn receive(&mut self, _: Moment, from: PeerId, payload: &[u8]) -> Vec<Output<Vec<u8>>> {
@@ -76,7 +76,7 @@ struct Ear {
     address: mpsc::UnboundedSender<SocketAddr>,
 }
 
-impl Surroundings<Parrot> for Ear {
+impl EffectHandler<Parrot> for Ear {
     fn begin(&self, _: &Parrot, address: SocketAddr, _: ractor::ActorRef<Message<Parrot>>) {
         let _ = self.address.send(address);
     }
@@ -106,10 +106,10 @@ impl Cage {
             identity: Arc::new(identity),
             listen,
             held,
-            desk: None,
+            identity_calls: None,
             links: link::Settings::default(),
             machine: Parrot::default(),
-            surroundings: Arc::new(Ear { heard, address }),
+            effects: Arc::new(Ear { heard, address }),
         };
         let kept = engine::keep(opening).await.unwrap();
         Self { kept, heard: hearing, address: addresses.recv().await.unwrap() }

@@ -6,7 +6,7 @@ mod support;
 
 use std::path::PathBuf;
 
-use runtime::identity::{self, Application, Authority, Grant, Identity, JoinToken, Wish};
+use runtime::identity::{self, Authority, Grant, Identity, IdentityCall, IdentityRequest, JoinToken};
 use runtime::link::Event;
 use runtime::{Error, PeerId, Timestamp, VmName};
 use support::Scratch;
@@ -111,9 +111,9 @@ impl Office {
         let scratch = Scratch::new(&format!("join-{name}"));
         let authority = authority(scratch.path());
         let own = authority.manager_identity(scratch.path(), Timestamp::now()).unwrap();
-        let (desk, applications) = mpsc::channel(4);
+        let (identity_calls, applications) = mpsc::channel(4);
         let (asks, asked) = mpsc::channel(4);
-        let manager = Station::with_desk(&own, desk);
+        let manager = Station::with_desk(&own, identity_calls);
         Self { scratch, manager, asks, _desk: tokio::spawn(sit_at_the_desk(authority, applications, asked)) }
     }
 
@@ -144,14 +144,14 @@ impl Office {
 
 async fn sit_at_the_desk(
     mut authority: Authority,
-    mut applications: mpsc::Receiver<Application>,
+    mut applications: mpsc::Receiver<IdentityCall>,
     mut asked: mpsc::Receiver<Ask>,
 ) {
     let mut admitted = 0;
     loop {
         tokio::select! {
-            Some(Application { wish, answer }) = applications.recv() => {
-                let granted = consider(&mut authority, &mut admitted, &wish);
+            Some(IdentityCall { request, answer }) = applications.recv() => {
+                let granted = consider(&mut authority, &mut admitted, &request);
                 answer.send(granted).unwrap();
             }
             ask = asked.recv() => match ask {
@@ -168,16 +168,16 @@ async fn sit_at_the_desk(
     }
 }
 
-fn consider(authority: &mut Authority, admitted: &mut u64, wish: &Wish) -> Result<Grant, Error> {
+fn consider(authority: &mut Authority, admitted: &mut u64, request: &IdentityRequest) -> Result<Grant, Error> {
     let now = Timestamp::now();
-    match wish {
-        Wish::Join(request) => {
+    match request {
+        IdentityRequest::Join(request) => {
             let applicant = authority.examine(request, now)?;
             let grant = authority.admit(&applicant, PeerId(*admitted + 1), now)?;
             *admitted = (*admitted).max(grant.peer.0);
             Ok(grant)
         }
-        Wish::Renew { certified, certificate_request } => {
+        IdentityRequest::Renew { certified, certificate_request } => {
             authority.renew(certified.peer, &certified.name, certificate_request, now)
         }
     }

@@ -37,7 +37,7 @@ struct Books {
 
 /// What happens on a VM.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Happening {
+pub enum LocalEvent {
     /// The host has something to say.
     FromHost(HostOutcome),
     /// An alarm rang.
@@ -165,7 +165,7 @@ pub enum Understood {
 }
 
 impl Machine for Agent {
-    type Happening = Happening;
+    type LocalEvent = LocalEvent;
     type Effect = Effect;
 
     fn receive(&mut self, at: Moment, from: PeerId, payload: &[u8]) -> Outputs {
@@ -182,9 +182,9 @@ impl Machine for Agent {
         }
     }
 
-    fn witness(&mut self, at: Moment, happening: Happening) -> Outputs {
-        match happening {
-            Happening::FromHost(outcome) => {
+    fn witness(&mut self, at: Moment, event: LocalEvent) -> Outputs {
+        match event {
+            LocalEvent::FromHost(outcome) => {
                 if let HostOutcome::Done { component, serial, .. } | HostOutcome::Failed { component, serial, .. } =
                     &outcome
                     && self.books.tasks.get(component).is_some_and(|task| task.serial == *serial)
@@ -193,27 +193,27 @@ impl Machine for Agent {
                 }
                 self.step(at, Input::FromHost(outcome))
             }
-            Happening::AlarmRang(alarm) => {
+            LocalEvent::AlarmRang(alarm) => {
                 self.books.alarms.remove(&alarm);
                 self.step(at, Input::AlarmRang(alarm))
             }
-            Happening::Listening(address) => {
+            LocalEvent::Listening(address) => {
                 if self.books.listening.replace(address) == Some(address) {
                     return Vec::new();
                 }
                 vec![send(PeerId::MANAGER, &ToManager::Listening { address })]
             }
-            Happening::Answered { number, answer } => {
+            LocalEvent::Answered { number, answer } => {
                 vec![send(PeerId::MANAGER, &ToManager::Answer { number, answer })]
             }
         }
     }
 
-    fn write(happening: &Happening) -> Result<Vec<u8>, Error> {
-        wire::save(happening).map_err(|error| Error::Unwritable { what: "a happening", source: error.into() })
+    fn write(event: &LocalEvent) -> Result<Vec<u8>, Error> {
+        wire::save(event).map_err(|error| Error::Unwritable { what: "a event", source: error.into() })
     }
 
-    fn read(bytes: &[u8]) -> Option<Happening> {
+    fn read(bytes: &[u8]) -> Option<LocalEvent> {
         wire::load(bytes).ok()
     }
 

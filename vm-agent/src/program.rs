@@ -4,7 +4,7 @@
 use crate::host;
 use crate::machine::Agent;
 use crate::presence::Presence;
-use crate::workshop::{Errand, Hatch, Workshop};
+use crate::workshop::{Hatch, Workshop, WorkshopMessage};
 use ractor::{Actor, ActorRef};
 use runtime::engine::{self, Caller, Kept, Message, Opening};
 use runtime::identity::{self, Identity, JoinToken};
@@ -67,7 +67,7 @@ pub enum AgentError {
 /// An agent at work.
 pub struct Running {
     kept: Kept<Agent>,
-    workshop: ActorRef<Errand>,
+    workshop: ActorRef<WorkshopMessage>,
     workshop_ended: JoinHandle<()>,
     dismissed: oneshot::Receiver<()>,
     /// Its VM's number and name.
@@ -116,10 +116,10 @@ pub async fn start(settings: Settings) -> Result<Running, AgentError> {
         identity: Arc::clone(&identity),
         listen: settings.listen,
         held: vec![(PeerId::MANAGER, settings.manager)],
-        desk: None,
+        identity_calls: None,
         links: link::Settings::default(),
         machine: Agent::new(Arc::clone(&identity)),
-        surroundings: Arc::new(Hatch { workshop: workshop.clone(), advertised: settings.advertised }),
+        effects: Arc::new(Hatch { workshop: workshop.clone(), advertised: settings.advertised }),
     };
     let kept = engine::keep(opening).await?;
     tokio::spawn(stay_certified(Arc::clone(&identity), directory, settings.manager, kept.caller()));

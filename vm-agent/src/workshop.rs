@@ -4,13 +4,13 @@
 //! engine.
 
 use crate::host::{self, Host};
-use crate::machine::{Agent, Effect, Happening};
+use crate::machine::{Agent, Effect, LocalEvent};
 use protocol::agent::Alarm;
 use protocol::letter::Question;
 use protocol::{HostOutcome, HostTask};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::PeerId;
-use runtime::engine::{Message, Moment, Surroundings};
+use runtime::engine::{EffectHandler, Message, Moment};
 use runtime::link::{self, Refusal};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 type Engine = ActorRef<Message<Agent>>;
 
 /// What the workshop can be told.
-pub(crate) enum Errand {
+pub(crate) enum WorkshopMessage {
     /// An engine has come to life, here are the tasks and alarms that it waits for.
     Begin(Engine, Vec<HostTask>, Vec<(Alarm, Moment)>),
     /// The machine asks for something.
@@ -32,31 +32,33 @@ pub(crate) enum Errand {
 
 /// The way from the engine to the workshop; none of it waits.
 pub(crate) struct Hatch {
-    pub(crate) workshop: ActorRef<Errand>,
+    pub(crate) workshop: ActorRef<WorkshopMessage>,
     /// The address that other machines can reach, if it is not the one we listen on.
     pub(crate) advertised: Option<SocketAddr>,
 }
 
-impl Surroundings<Agent> for Hatch {
+impl EffectHandler<Agent> for Hatch {
     fn begin(&self, agent: &Agent, address: SocketAddr, engine: Engine) {
         let advertised = self.advertised.map_or(address, |advertised| match advertised.port() {
             0 => SocketAddr::new(advertised.ip(), address.port()),
             _ => advertised,
         });
         // An engine that stops at once is begun anew by its keeper, and so is this.
-        let _ = engine.cast(Message::Happened(Happening::Listening(advertised), None));
-        self.tell(Errand::Begin(engine, agent.tasks().cloned().collect(), agent.alarms().collect()));
+        let _ = engine.cast(Message::Happened(LocalEvent::Listening(advertised), None));
+        self.tell(WorkshopMessage::Begin(engine, agent.tasks().cloned().collect(), agent.alarms().collect()));
     }
 
     fn carry_out(&self, effect: Effect) {
-        self.tell(Errand::CarryOut(effect));
+        self.tell(WorkshopMessage::CarryOut(effect));
     }
 
     fn notice(&self, connection: link::Event) {
         match connection {
             link::Event::Up { peer, .. } => tracing::info!(%peer, "connected"),
             link::Event::Down { peer, farewell } => tracing::info!(%peer, farewell, "disconnected"),
-            link::Event::Refused { peer: PeerId::MANAGER, refusal: Refusal::Revoked } => self.tell(Errand::Dismissed),
+            link::Event::Refused { peer: PeerId::MANAGER, refusal: Refusal::Revoked } => {
+                self.tell(WorkshopMessage::Dismissed)
+            }
             link::Event::Refused { peer, refusal } => tracing::warn!(%peer, %refusal, "a connection was refused"),
             link::Event::Received { .. } | link::Event::Acknowledged { .. } => {}
         }
@@ -64,9 +66,9 @@ impl Surroundings<Agent> for Hatch {
 }
 
 impl Hatch {
-    fn tell(&self, errand: Errand) {
+    fn tell(&self, message: WorkshopMessage) {
         // A workshop that has closed carries out nothing; the program is about to end, and the journal knows the rest.
-        let _ = self.workshop.cast(errand);
+        let _ = self.workshop.cast(message);
     }
 }
 
@@ -83,13 +85,13 @@ pub(crate) struct Bench {
 }
 
 impl Actor for Workshop {
-    type Msg = Errand;
+    type Msg = WorkshopMessage;
     type State = Bench;
     type Arguments = (host::Settings, oneshot::Sender<()>);
 
     async fn pre_start(
         &self,
-        _: ActorRef<Errand>,
+        _: ActorRef<WorkshopMessage>,
         (settings, dismissed): (host::Settings, oneshot::Sender<()>),
     ) -> Result<Bench, ActorProcessingErr> {
         Ok(Bench { settings, dismissed: Some(dismissed), host: None, engine: None })
@@ -97,18 +99,18 @@ impl Actor for Workshop {
 
     async fn handle(
         &self,
-        myself: ActorRef<Errand>,
-        errand: Errand,
+        myself: ActorRef<WorkshopMessage>,
+        message: WorkshopMessage,
         bench: &mut Bench,
     ) -> Result<(), ActorProcessingErr> {
-        match errand {
-            Errand::Begin(engine, tasks, alarms) => {
+        match message {
+            WorkshopMessage::Begin(engine, tasks, alarms) => {
                 let begun = bench.begin(&myself, engine, tasks, alarms).await;
                 begun.inspect_err(|error| tracing::error!(%error, "the host cannot be opened"))?;
             }
-            Errand::CarryOut(effect) => bench.carry_out(effect),
-            Errand::FromHost(outcome) => bench.happened(Happening::FromHost(outcome)),
-            Errand::Dismissed => bench.clear_out().await,
+            WorkshopMessage::CarryOut(effect) => bench.carry_out(effect),
+            WorkshopMessage::FromHost(outcome) => bench.happened(LocalEvent::FromHost(outcome)),
+            WorkshopMessage::Dismissed => bench.clear_out().await,
         }
         Ok(())
     }
@@ -117,7 +119,7 @@ impl Actor for Workshop {
 impl Bench {
     async fn begin(
         &mut self,
-        myself: &ActorRef<Errand>,
+        myself: &ActorRef<WorkshopMessage>,
         engine: Engine,
         tasks: Vec<HostTask>,
         alarms: Vec<(Alarm, Moment)>,
@@ -157,7 +159,7 @@ impl Bench {
                         Question::Drift => host.drift(component).await.map(|drift| drift.join("\n")),
                     };
                     let answer = answer.map_err(|error| error.to_string());
-                    let _ = engine.cast(Message::Happened(Happening::Answered { number, answer }, None));
+                    let _ = engine.cast(Message::Happened(LocalEvent::Answered { number, answer }, None));
                 });
             }
             Effect::Note(note) => tracing::debug!(?note, "noted"),
@@ -181,21 +183,21 @@ impl Bench {
     fn set_alarm(&self, alarm: Alarm, due: Moment) {
         if let Some(engine) = &self.engine {
             let pause = Duration::from_millis(due.0.saturating_sub(Moment::now().0));
-            engine.send_after(pause, move || Message::Happened(Happening::AlarmRang(alarm), None));
+            engine.send_after(pause, move || Message::Happened(LocalEvent::AlarmRang(alarm), None));
         }
     }
 
-    fn happened(&self, happening: Happening) {
+    fn happened(&self, event: LocalEvent) {
         if let Some(engine) = &self.engine {
             // An engine that has failed comes back with what it waits for, and asks again.
-            let _ = engine.cast(Message::Happened(happening, None));
+            let _ = engine.cast(Message::Happened(event, None));
         }
     }
 }
 
-async fn pass_on(mut told: mpsc::UnboundedReceiver<HostOutcome>, workshop: ActorRef<Errand>) {
+async fn pass_on(mut told: mpsc::UnboundedReceiver<HostOutcome>, workshop: ActorRef<WorkshopMessage>) {
     while let Some(outcome) = told.recv().await {
-        if workshop.cast(Errand::FromHost(outcome)).is_err() {
+        if workshop.cast(WorkshopMessage::FromHost(outcome)).is_err() {
             return;
         }
     }

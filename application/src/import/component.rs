@@ -1,7 +1,7 @@
 //! One service as a type and a group of components.
 
 use super::{
-    Desk, Phrase, With,
+    Importer, Phrase, With,
     compose::{Compose, Source},
     health::Test,
     hosts,
@@ -77,18 +77,18 @@ impl Writer<'_> {
         self.with == With::Docker && (service.image.is_some() || service.build.is_some())
     }
 
-    pub(super) fn written(&self, desk: &mut Desk) -> Written {
+    pub(super) fn written(&self, importer: &mut Importer) -> Written {
         let service = self.service();
-        let (count, of_count) = self.count(desk);
+        let (count, of_count) = self.count(importer);
         let mut draft = Draft {
             writer: self,
-            variables: &std::mem::take(&mut desk.variables),
+            variables: &std::mem::take(&mut importer.variables),
             written: Written::default(),
             mentioned: Vec::new(),
         };
         let environment: Vec<(String, String)> =
             service.environment.iter().map(|(name, it)| (name.clone(), draft.template(name, it))).collect();
-        let files = draft.files(desk);
+        let files = draft.files(importer);
         let operations = draft.operations();
         let Draft { mut written, mentioned, variables, .. } = draft;
         let parameters = self.parameters(&written, variables);
@@ -139,13 +139,13 @@ impl Writer<'_> {
             fields.push(format!("parameters: {{ {} }}", given.join(", ")));
         }
         written.component = format!("{{ {} }}", fields.join(", "));
-        desk.variables = variables.clone();
+        importer.variables = variables.clone();
         written.variables.extend(of_count);
         written
     }
 
     /// How many there are: of what is there only on demand, none, unless others need it.
-    fn count(&self, desk: &mut Desk) -> (String, Vec<String>) {
+    fn count(&self, importer: &mut Importer) -> (String, Vec<String>) {
         let service = self.service();
         let names: Vec<&str> = self.compose.services.iter().map(|it| it.name.as_str()).collect();
         let named = |other: &Service| {
@@ -161,7 +161,7 @@ impl Writer<'_> {
         if service.is_optional && !self.compose.services.iter().any(wanted) {
             return ("0".into(), Vec::new());
         }
-        write::count(service, desk)
+        write::count(service, importer)
     }
 
     /// Name, sort and value of each parameter.
@@ -250,7 +250,7 @@ impl Draft<'_> {
     }
 
     /// Configs and secrets, as files of the component.
-    fn files(&mut self, desk: &mut Desk) -> String {
+    fn files(&mut self, importer: &mut Importer) -> String {
         let service = self.writer.service();
         let mut text = String::new();
         for mount in &service.secrets {
@@ -264,7 +264,7 @@ impl Draft<'_> {
             if let Some(Source::Elsewhere | Source::Content(_)) = self.writer.compose.secrets.get(&mount.source) {
                 let says =
                     format!("the secret {parameter} is asked for in the environment of whoever applies the file");
-                desk.remark(mount.span, Some(&service.name), says);
+                importer.remark(mount.span, Some(&service.name), says);
             }
             let path = file_name("secret", &mount.source);
             let template = format!("{{{{ parameters.{parameter} }}}}");
@@ -278,17 +278,17 @@ impl Draft<'_> {
                     let phrase = Phrase { pieces: Vec::new(), span: mount.span };
                     let says =
                         format!("the config {} is empty: its variable {variable} is not looked at", mount.source);
-                    desk.remark(mount.span, Some(&service.name), says);
+                    importer.remark(mount.span, Some(&service.name), says);
                     self.plain(&phrase)
                 }
                 Some(Source::File(path)) => {
                     let says = format!("the config {} is empty: {path} cannot be read", mount.source);
-                    desk.remark(mount.span, Some(&service.name), says);
+                    importer.remark(mount.span, Some(&service.name), says);
                     String::new()
                 }
                 Some(Source::Elsewhere) | None => {
                     let says = format!("the config {} is empty: it is kept elsewhere", mount.source);
-                    desk.remark(mount.span, Some(&service.name), says);
+                    importer.remark(mount.span, Some(&service.name), says);
                     String::new()
                 }
             };

@@ -1,7 +1,7 @@
 //! A compose file as a whole: its services, and who needs whom.
 
 use super::{
-    Desk, Phrase, With,
+    Importer, Phrase, With,
     interpolation::Piece,
     mounts, plain_sight,
     service::{self, Service},
@@ -55,67 +55,67 @@ pub(super) enum Source {
 pub(super) fn read(
     name: &str,
     with: With,
-    desk: &mut Desk,
+    importer: &mut Importer,
     open: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Compose {
     let mut compose = Compose::default();
-    let root = match tree::read(name, desk, open) {
+    let root = match tree::read(name, importer, open) {
         Ok(root) => root,
         Err(why) => {
-            desk.sources.add(name, "");
-            desk.wrong(Span::beginning(0), format!("{name} cannot be read: {why}"));
+            importer.sources.add(name, "");
+            importer.wrong(Span::beginning(0), format!("{name} cannot be read: {why}"));
             return compose;
         }
     };
-    tree::environment(name, desk, open);
-    let shown: Vec<(&Key, &Node)> = known(&root, "a compose file", FILE_FIELDS, desk);
+    tree::environment(name, importer, open);
+    let shown: Vec<(&Key, &Node)> = known(&root, "a compose file", FILE_FIELDS, importer);
     let field = |name: &str| shown.iter().find(|(key, _)| key.text == name).map(|(_, node)| *node);
     let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
     if let Some(node) = field("name") {
-        let text = desk.reading.text(node, "the name of a project");
-        compose.name = text.map(|text| desk.now(text, node.span, None));
+        let text = importer.reading.text(node, "the name of a project");
+        compose.name = text.map(|text| importer.now(text, node.span, None));
     }
     if let Some(node) = field("include") {
         let says =
             "`include` is not followed: import the other files on their own, or what `docker compose config` prints";
-        desk.remark(node.span, None, says);
+        importer.remark(node.span, None, says);
     }
     for (section, into) in [("configs", &mut compose.configs), ("secrets", &mut compose.secrets)] {
         let Some(node) = field(section) else { continue };
-        for (key, node) in desk.reading.entries(node, &format!("`{section}`")) {
-            into.extend(source(key, node, section, folder, desk, open).map(|it| (key.text.clone(), it)));
+        for (key, node) in importer.reading.entries(node, &format!("`{section}`")) {
+            into.extend(source(key, node, section, folder, importer, open).map(|it| (key.text.clone(), it)));
         }
     }
     if let Some(node) = field("volumes").filter(|_| with == With::Docker) {
-        compose.volumes = mounts::real_names(node, desk);
+        compose.volumes = mounts::real_names(node, importer);
     }
     let Some(services) = field("services") else {
-        if desk.reading.findings.count() == 0 {
-            desk.wrong(Span::beginning(root.span.file), "there are no services (`services: …`)");
+        if importer.reading.findings.count() == 0 {
+            importer.wrong(Span::beginning(root.span.file), "there are no services (`services: …`)");
         }
         return compose;
     };
-    for (key, _) in desk.reading.entries(services, "`services`") {
-        let before = desk.reading.findings.count();
-        let Some(node) = tree::extended(&root, key, desk, open) else { continue };
-        let is_whole = desk.reading.findings.count() == before;
+    for (key, _) in importer.reading.entries(services, "`services`") {
+        let before = importer.reading.findings.count();
+        let Some(node) = tree::extended(&root, key, importer, open) else { continue };
+        let is_whole = importer.reading.findings.count() == before;
         let lacks = |name: &&str| node.get(name).is_none_or(|it| it.is_nothing() || it.in_words() == "``");
         // What it extends may have it.
         if is_whole && ["image", "build", "command", "entrypoint"].iter().all(lacks) {
-            desk.wrong(key.span, format!("`{}` has neither an `image` nor a `build` nor a `command`", key.text));
+            importer.wrong(key.span, format!("`{}` has neither an `image` nor a `build` nor a `command`", key.text));
         }
-        let service = service::read(key, &node, with, desk, open);
+        let service = service::read(key, &node, with, importer, open);
         compose.services.push(service);
     }
-    connect(&mut compose, desk);
-    plain_sight::tell(&compose, desk);
+    connect(&mut compose, importer);
+    plain_sight::tell(&compose, importer);
     let sources = [("config", &compose.configs), ("secret", &compose.secrets)];
     for service in &compose.services {
         for ((what, known), mounts) in sources.iter().zip([&service.configs, &service.secrets]) {
             for mount in mounts.iter().filter(|it| !known.contains_key(&it.source)) {
                 let right = crate::nearest::hint(&mount.source, known.keys().map(String::as_str));
                 let says = format!("there is no {what} `{}`{right}", mount.source.escape_debug());
-                desk.reading.wrong(mount.span, says);
+                importer.reading.wrong(mount.span, says);
             }
         }
     }
@@ -123,9 +123,14 @@ pub(super) fn read(
 }
 
 /// The entries of a map that are known, without extensions; those that nobody knows are told.
-pub(super) fn known<'a>(node: &'a Node, what: &str, fields: &[&str], desk: &mut Desk) -> Vec<(&'a Key, &'a Node)> {
+pub(super) fn known<'a>(
+    node: &'a Node,
+    what: &str,
+    fields: &[&str],
+    importer: &mut Importer,
+) -> Vec<(&'a Key, &'a Node)> {
     let mut shown = Vec::new();
-    for (key, node) in desk.reading.entries(node, what) {
+    for (key, node) in importer.reading.entries(node, what) {
         if key.text.starts_with("x-") {
             continue;
         }
@@ -135,7 +140,7 @@ pub(super) fn known<'a>(node: &'a Node, what: &str, fields: &[&str], desk: &mut 
                 || format!("{what} has {}", crate::nearest::listed(&fields[..fields.len().min(12)])),
                 |near| format!("did you mean `{near}`?"),
             );
-            desk.wrong(key.span, format!("unknown field `{}` ({right})", key.text.escape_debug()));
+            importer.wrong(key.span, format!("unknown field `{}` ({right})", key.text.escape_debug()));
         } else if !node.is_nothing() {
             shown.push((key, node));
         }
@@ -148,33 +153,33 @@ fn source(
     node: &Node,
     section: &str,
     folder: &str,
-    desk: &mut Desk,
+    importer: &mut Importer,
     open: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Option<Source> {
-    let shown = known(node, "a config or secret", SOURCE_FIELDS, desk);
+    let shown = known(node, "a config or secret", SOURCE_FIELDS, importer);
     let field = |name: &str| shown.iter().find(|(key, _)| key.text == name).map(|(_, node)| *node);
     if let Some(node) = field("file") {
-        let path = desk.reading.text(node, "`file`")?;
-        let path = desk.now(path, node.span, None);
+        let path = importer.reading.text(node, "`file`")?;
+        let path = importer.now(path, node.span, None);
         // The text of a secret is nobody's business here.
         let read = (section == "configs").then(|| open(&crate::document::beside(folder, &path)).ok()).flatten();
         return Some(read.map_or(Source::File(path), |text| Source::Content(Phrase::literal(text, node.span))));
     }
     if let Some(node) = field("content") {
-        let text = desk.reading.text(node, "`content`")?;
-        return Some(Source::Content(desk.phrase(text, node.span, None)));
+        let text = importer.reading.text(node, "`content`")?;
+        return Some(Source::Content(importer.phrase(text, node.span, None)));
     }
     if let Some(node) = field("environment") {
-        return desk.reading.text(node, "`environment`").map(|it| Source::Environment(it.into()));
+        return importer.reading.text(node, "`environment`").map(|it| Source::Environment(it.into()));
     }
     if field("external").is_none() {
-        desk.wrong(key.span, format!("`{}` comes from a `file`, the `environment` or its `content`", key.text));
+        importer.wrong(key.span, format!("`{}` comes from a `file`, the `environment` or its `content`", key.text));
     }
     Some(Source::Elsewhere)
 }
 
 /// Checks that those who are needed are there, and that nobody needs himself; and tells services that they are jobs.
-fn connect(compose: &mut Compose, desk: &mut Desk) {
+fn connect(compose: &mut Compose, importer: &mut Importer) {
     let names: Vec<String> = compose.services.iter().map(|it| it.name.clone()).collect();
     for service in &mut compose.services {
         let Service { name, needs, .. } = service;
@@ -182,7 +187,7 @@ fn connect(compose: &mut Compose, desk: &mut Desk) {
             let is_there = need.required || names.contains(&need.service);
             if !is_there {
                 let says = format!("`{}` is not there, and is not needed", need.service.escape_debug());
-                desk.remark(need.span, Some(name), says);
+                importer.remark(need.span, Some(name), says);
             }
             is_there
         });
@@ -192,7 +197,7 @@ fn connect(compose: &mut Compose, desk: &mut Desk) {
         for need in &service.needs {
             if !names.contains(&need.service) {
                 let right = crate::nearest::hint(&need.service, names.iter().map(String::as_str));
-                desk.wrong(need.span, format!("there is no service `{}`{right}", need.service.escape_debug()));
+                importer.wrong(need.span, format!("there is no service `{}`{right}", need.service.escape_debug()));
             }
             if need.completed {
                 jobs.push(need.service.clone());
@@ -235,7 +240,7 @@ fn connect(compose: &mut Compose, desk: &mut Desk) {
                 "`depends_on` goes round in a circle, so nobody in it could start first: {} (take one of them away, or say `required: false`)",
                 circle.join(" → ")
             );
-            desk.wrong(need.span, says);
+            importer.wrong(need.span, says);
             return;
         }
         path.push(next);

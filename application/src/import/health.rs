@@ -1,6 +1,6 @@
 //! The health check of a service, which becomes its readiness check.
 
-use super::{Desk, Phrase, compose, words};
+use super::{Importer, Phrase, compose, words};
 use crate::node::{Content, Node};
 
 const FIELDS: &[&str] = &["test", "interval", "timeout", "retries", "start_period", "start_interval", "disable"];
@@ -29,24 +29,24 @@ pub(super) enum Test {
 }
 
 /// Reads a health check; nothing if it is switched off.
-pub(super) fn read(service: &str, node: &Node, desk: &mut Desk) -> Option<HealthCheck> {
-    let shown = compose::known(node, "a health check", FIELDS, desk);
+pub(super) fn read(service: &str, node: &Node, importer: &mut Importer) -> Option<HealthCheck> {
+    let shown = compose::known(node, "a health check", FIELDS, importer);
     let field = |name: &str| shown.iter().find(|(key, _)| key.text == name).map(|(_, node)| *node);
     let mut times = [None; 4];
     for (place, name) in ["interval", "timeout", "start_period", "start_interval"].into_iter().enumerate() {
         let Some(node) = field(name) else { continue };
         let what = format!("`{name}`");
-        let text = desk.reading.text(node, &what).map(str::to_owned);
-        let text = text.map(|it| desk.now(&it, node.span, Some(service)));
-        times[place] = text.and_then(|it| time(&it, node, &what, desk));
+        let text = importer.reading.text(node, &what).map(str::to_owned);
+        let text = text.map(|it| importer.now(&it, node.span, Some(service)));
+        times[place] = text.and_then(|it| time(&it, node, &what, importer));
     }
     let mut retries = USUAL_RETRIES;
     if let Some(node) = field("retries") {
-        let text = desk.reading.text(node, "`retries`").map(str::to_owned);
-        let text = text.map(|it| desk.now(&it, node.span, Some(service))).unwrap_or_default();
+        let text = importer.reading.text(node, "`retries`").map(str::to_owned);
+        let text = text.map(|it| importer.now(&it, node.span, Some(service))).unwrap_or_default();
         match text.parse::<u32>() {
             Ok(number) if number <= 1_000_000 => retries = number.max(1),
-            _ => desk.wrong(node.span, format!("`retries` is a whole number, not `{}`", text.escape_debug())),
+            _ => importer.wrong(node.span, format!("`retries` is a whole number, not `{}`", text.escape_debug())),
         }
     }
     if field("disable").is_some_and(|it| super::service::plain(it) == "true") {
@@ -55,10 +55,10 @@ pub(super) fn read(service: &str, node: &Node, desk: &mut Desk) -> Option<Health
     let Some(node) = field("test") else {
         let says =
             "the `healthcheck` is left out: it changes the test of an image, which nobody knows here; say the `test`";
-        desk.remark(node.span, Some(service), says);
+        importer.remark(node.span, Some(service), says);
         return None;
     };
-    let test = test(service, node, desk)?;
+    let test = test(service, node, importer)?;
     let [interval, timeout, start_period, start_interval_ms] = times;
     Some(HealthCheck {
         test,
@@ -70,38 +70,38 @@ pub(super) fn read(service: &str, node: &Node, desk: &mut Desk) -> Option<Health
     })
 }
 
-fn test(service: &str, node: &Node, desk: &mut Desk) -> Option<Test> {
+fn test(service: &str, node: &Node, importer: &mut Importer) -> Option<Test> {
     let Content::List { items, .. } = &node.content else {
-        let text = desk.reading.text(node, "`test`")?.to_owned();
+        let text = importer.reading.text(node, "`test`")?.to_owned();
         if text.trim().is_empty() {
-            desk.wrong(node.span, "the command of `test` is empty");
+            importer.wrong(node.span, "the command of `test` is empty");
             return None;
         }
-        return Some(Test::Shell(desk.phrase(&text, node.span, Some(service))));
+        return Some(Test::Shell(importer.phrase(&text, node.span, Some(service))));
     };
     let mut texts = Vec::new();
     for item in items {
-        texts.push((desk.reading.text(item, "a word of `test`")?.to_owned(), item.span));
+        texts.push((importer.reading.text(item, "a word of `test`")?.to_owned(), item.span));
     }
-    let mut phrase = |(text, span): &(String, _)| desk.phrase(text, *span, Some(service));
+    let mut phrase = |(text, span): &(String, _)| importer.phrase(text, *span, Some(service));
     match texts.split_first().map(|((first, _), rest)| (first.as_str(), rest)) {
         Some(("NONE", _)) => None,
         Some(("CMD", rest)) if !rest.is_empty() => Some(Test::Words(rest.iter().map(phrase).collect())),
         Some(("CMD-SHELL", [text, ..])) if !text.0.trim().is_empty() => Some(Test::Shell(phrase(text))),
         _ => {
             let says = "`test` is a text for the shell, or a list that begins with CMD, CMD-SHELL or NONE";
-            desk.wrong(node.span, says);
+            importer.wrong(node.span, says);
             None
         }
     }
 }
 
 /// A time as compose writes it.
-pub(super) fn time(text: &str, node: &Node, what: &str, desk: &mut Desk) -> Option<u64> {
+pub(super) fn time(text: &str, node: &Node, what: &str, importer: &mut Importer) -> Option<u64> {
     let read = words::duration_ms(text);
     if read.is_none() {
         let says = format!("{what} is a time such as 10s, 1m30s or 200ms, not `{}`", text.escape_debug());
-        desk.wrong(node.span, says);
+        importer.wrong(node.span, says);
     }
     read
 }

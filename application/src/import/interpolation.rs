@@ -4,7 +4,7 @@
 //! of the application, is handed to the type as a parameter of the same name, and is read there by a template. What must
 //! be a number now, such as a time, is filled in now.
 
-use super::{Desk, words};
+use super::{Importer, words};
 use crate::source::Span;
 use std::collections::BTreeMap;
 
@@ -63,9 +63,9 @@ pub(super) fn speaks_of_secret(name: &str) -> bool {
 }
 
 /// The pieces of a text. What is wrong is told, and stands there as it is.
-pub(super) fn pieces(text: &str, span: Span, desk: &mut Desk) -> Vec<Piece> {
+pub(super) fn pieces(text: &str, span: Span, importer: &mut Importer) -> Vec<Piece> {
     read(text, 0).unwrap_or_else(|says| {
-        desk.wrong(span, says);
+        importer.wrong(span, says);
         vec![Piece::Literal(text.into())]
     })
 }
@@ -149,21 +149,27 @@ fn variable(inside: &str, depth: usize) -> Result<Variable, String> {
 }
 
 /// Takes note of the variables of some pieces.
-pub(super) fn note(pieces: &[Piece], variables: &mut Variables, span: Span, service: Option<&str>, desk: &mut Desk) {
+pub(super) fn note(
+    pieces: &[Piece],
+    variables: &mut Variables,
+    span: Span,
+    service: Option<&str>,
+    importer: &mut Importer,
+) {
     for piece in pieces {
         let Piece::Variable(variable) = piece else { continue };
-        let given = desk.environment.get(&variable.name).cloned();
+        let given = importer.environment.get(&variable.name).cloned();
         let fallback = match &variable.otherwise {
             Otherwise::Default(inner) => match inner.as_slice() {
                 [] => Some(String::new()),
                 [Piece::Literal(text)] => Some(text.clone()),
                 _ => {
-                    note(inner, variables, span, service, desk);
+                    note(inner, variables, span, service, importer);
                     Some(String::new())
                 }
             },
             Otherwise::Instead(inner) => {
-                note(inner, variables, span, service, desk);
+                note(inner, variables, span, service, importer);
                 Some(String::new())
             }
             Otherwise::Empty | Otherwise::Demanded(_) => None,
@@ -186,7 +192,7 @@ pub(super) fn note(pieces: &[Piece], variables: &mut Variables, span: Span, serv
                 let differs = !secret && !known.secret && known.default != default;
                 if differs && known.default.as_ref().is_some_and(|it| !it.is_empty()) && default.is_some() {
                     let says = format!("`{}` has another default elsewhere, which holds here too", variable.name);
-                    desk.remark(span, service, says);
+                    importer.remark(span, service, says);
                 } else if differs && known.default.as_ref().is_none_or(String::is_empty) {
                     known.default = default;
                 }
@@ -234,16 +240,16 @@ pub(super) fn template(
 }
 
 /// A text as it is now, with what `.env` and the defaults say.
-pub(super) fn now(pieces: &[Piece], desk: &Desk) -> String {
+pub(super) fn now(pieces: &[Piece], importer: &Importer) -> String {
     let one = |piece: &Piece| match piece {
         Piece::Literal(text) => text.clone(),
         Piece::Variable(variable) => {
-            let given = desk.environment.get(&variable.name).filter(|it| !it.is_empty());
+            let given = importer.environment.get(&variable.name).filter(|it| !it.is_empty());
             match (&variable.otherwise, given) {
-                (Otherwise::Instead(inner), Some(_)) => now(inner, desk),
+                (Otherwise::Instead(inner), Some(_)) => now(inner, importer),
                 (Otherwise::Instead(_), None) => String::new(),
                 (_, Some(given)) => given.clone(),
-                (Otherwise::Default(inner), None) => now(inner, desk),
+                (Otherwise::Default(inner), None) => now(inner, importer),
                 (Otherwise::Empty | Otherwise::Demanded(_), None) => String::new(),
             }
         }
@@ -271,15 +277,15 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        let mut desk = Desk::default();
+        let mut importer = Importer::default();
         let span = Span::beginning(0);
-        let pieces = pieces(text, span, &mut desk);
+        let pieces = pieces(text, span, &mut importer);
         let mut variables = Variables::new();
-        note(&pieces, &mut variables, span, None, &mut desk);
+        note(&pieces, &mut variables, span, None, &mut importer);
         let told = template(&pieces, &variables, &mut Vec::new(), &mut escaped);
         let defaults: Vec<String> =
             variables.values().map(|it| format!("{}={}", it.name, it.default.clone().unwrap_or("!".into()))).collect();
-        format!("{told} | {} | {}", now(&pieces, &desk), defaults.join(" "))
+        format!("{told} | {} | {}", now(&pieces, &importer), defaults.join(" "))
     }
 
     #[test]
@@ -298,9 +304,9 @@ mod tests {
     #[test]
     fn what_is_no_variable_is_told() {
         for text in ["${", "${}", "$", "$1", "${a!b}", "${A:-${B}", &"${A:-".repeat(30)] {
-            let mut desk = Desk::default();
-            pieces(text, Span::beginning(0), &mut desk);
-            assert_eq!(desk.reading.findings.count(), 1, "{text}");
+            let mut importer = Importer::default();
+            pieces(text, Span::beginning(0), &mut importer);
+            assert_eq!(importer.reading.findings.count(), 1, "{text}");
         }
     }
 }

@@ -80,15 +80,15 @@ pub fn import_compose(
     options: &ComposeOptions,
     open: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<Imported, Problems> {
-    let mut desk = Desk::default();
-    let composed = compose::read(name, options.with, &mut desk, open);
-    std::mem::take(&mut desk.reading.findings).conclude(&desk.sources)?;
-    let text = write::application(name, options, &composed, &mut desk);
-    let mut found = desk.remarks;
+    let mut importer = Importer::default();
+    let composed = compose::read(name, options.with, &mut importer, open);
+    std::mem::take(&mut importer.reading.findings).conclude(&importer.sources)?;
+    let text = write::application(name, options, &composed, &mut importer);
+    let mut found = importer.remarks;
     found.sort_by_key(|(span, _, _)| *span);
     found.dedup();
     let remark = |(span, service, says): (Span, Option<String>, String)| {
-        let place = desk.sources.place(span);
+        let place = importer.sources.place(span);
         Remark { file: place.file.into(), line: place.line, service, says }
     };
     let remarks = found.into_iter().map(remark).collect();
@@ -97,9 +97,9 @@ pub fn import_compose(
     Ok(Imported { text, remarks })
 }
 
-/// What is on the desk while a file is imported: its texts, what is wrong with them, and what there is to say.
+/// What is on the importer while a file is imported: its texts, what is wrong with them, and what there is to say.
 #[derive(Default)]
-struct Desk {
+struct Importer {
     sources: Sources,
     reading: Reading,
     remarks: Vec<(Span, Option<String>, String)>,
@@ -108,7 +108,7 @@ struct Desk {
     variables: Variables,
 }
 
-impl Desk {
+impl Importer {
     fn wrong(&mut self, span: Span, says: impl Into<String>) {
         self.reading.wrong(span, says);
     }

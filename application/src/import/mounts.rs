@@ -1,6 +1,6 @@
 //! What a service finds in its file system: volumes, configs and secrets.
 
-use super::{Desk, Phrase, With, service::plain};
+use super::{Importer, Phrase, With, service::plain};
 use crate::{
     node::{Content, Node},
     source::Span,
@@ -32,23 +32,23 @@ pub(super) struct Mount {
 }
 
 /// The volumes of the whole file that are not called after the application: what each is really called.
-pub(super) fn real_names(node: &Node, desk: &mut Desk) -> BTreeMap<String, Phrase> {
+pub(super) fn real_names(node: &Node, importer: &mut Importer) -> BTreeMap<String, Phrase> {
     let mut names = BTreeMap::new();
-    for (key, node) in desk.reading.entries(node, "`volumes`").to_vec() {
+    for (key, node) in importer.reading.entries(node, "`volumes`").to_vec() {
         let external = node.get("external").filter(|it| plain(it) != "false");
         // An older way to write it has the name below `external`.
         let name = node.get("name").or_else(|| external.and_then(|it| it.get("name")));
         if external.is_some() {
             let says = format!("the volume {} must be on the VM before: nobody makes it", key.text.escape_debug());
-            desk.remark(key.span, None, says);
+            importer.remark(key.span, None, says);
         }
         if let Some((lost, _)) = node.entries().iter().find(|(it, _)| it.text == "driver" || it.text == "driver_opts") {
             let says =
                 format!("`{}` of the volume {} is left out: make it on its VM", lost.text, key.text.escape_debug());
-            desk.remark(lost.span, None, says);
+            importer.remark(lost.span, None, says);
         }
         match name {
-            Some(name) => drop(names.insert(key.text.clone(), desk.phrase(plain(name), name.span, None))),
+            Some(name) => drop(names.insert(key.text.clone(), importer.phrase(plain(name), name.span, None))),
             None if external.is_some() => drop(names.insert(key.text.clone(), Phrase::literal(&key.text, key.span))),
             None => {}
         }
@@ -57,42 +57,42 @@ pub(super) fn real_names(node: &Node, desk: &mut Desk) -> BTreeMap<String, Phras
 }
 
 /// Reads the volumes of a service. A process has none.
-pub(super) fn volumes(service: &str, node: &Node, with: With, desk: &mut Desk) -> Vec<Volume> {
+pub(super) fn volumes(service: &str, node: &Node, with: With, importer: &mut Importer) -> Vec<Volume> {
     let mut read = Vec::new();
-    for item in desk.reading.items(node, "`volumes`").to_vec() {
+    for item in importer.reading.items(node, "`volumes`").to_vec() {
         let (source, target, options) = match &item.content {
             Content::Map { .. } => {
                 let field = |name: &str| item.get(name).map(plain).filter(|it| !it.is_empty()).map(str::to_owned);
                 let read_only = field("read_only").filter(|it| it == "true").map(|_| "ro".to_owned());
                 match (field("type").as_deref(), field("target")) {
                     (_, None) => {
-                        desk.wrong(item.span, "a volume says its `target`");
+                        importer.wrong(item.span, "a volume says its `target`");
                         continue;
                     }
                     (Some("bind" | "volume") | None, Some(target)) => (field("source"), target, read_only),
                     (Some(other), Some(target)) => {
                         let says = format!("the volume of type `{}` at {target} is left out", other.escape_debug());
-                        desk.remark(item.span, Some(service), says);
+                        importer.remark(item.span, Some(service), says);
                         continue;
                     }
                 }
             }
             _ => {
-                let Some(text) = desk.reading.text(&item, "a volume") else { continue };
+                let Some(text) = importer.reading.text(&item, "a volume") else { continue };
                 let parts = parts(text);
                 match parts.as_slice() {
                     [target] => (None, target.clone(), None),
                     [source, target] => (Some(source.clone()), target.clone(), None),
                     [source, target, options] => (Some(source.clone()), target.clone(), Some(options.clone())),
                     _ => {
-                        desk.wrong(item.span, "a volume is written like ./data:/var/lib/data:ro");
+                        importer.wrong(item.span, "a volume is written like ./data:/var/lib/data:ro");
                         continue;
                     }
                 }
             }
         };
         if source.as_deref() == Some("") || !target.starts_with(['/', '$']) {
-            desk.wrong(
+            importer.wrong(
                 item.span,
                 "a volume is written like ./data:/var/lib/data:ro, with a whole path in the container",
             );
@@ -103,7 +103,7 @@ pub(super) fn volumes(service: &str, node: &Node, with: With, desk: &mut Desk) -
             let says = format!(
                 "the volume {from}{target} is left out: a process has its own directory and sees all of its machine; see to it that its data is where it looks for it"
             );
-            desk.remark(item.span, Some(service), says);
+            importer.remark(item.span, Some(service), says);
             continue;
         }
         let relative = source.as_ref().is_some_and(|it| it.starts_with('.'));
@@ -112,14 +112,14 @@ pub(super) fn volumes(service: &str, node: &Node, with: With, desk: &mut Desk) -
             let name = source.clone().unwrap_or_default();
             let says =
                 format!("the volume {name} is on whatever VM the service is on, and stays there when it is removed");
-            desk.remark(item.span, Some(service), says);
+            importer.remark(item.span, Some(service), says);
         }
         read.push(Volume {
-            source: source.map(|it| desk.phrase(&it, item.span, Some(service))),
+            source: source.map(|it| importer.phrase(&it, item.span, Some(service))),
             relative,
             named,
-            target: desk.phrase(&target, item.span, Some(service)),
-            options: options.map(|it| desk.phrase(&it, item.span, Some(service))),
+            target: importer.phrase(&target, item.span, Some(service)),
+            options: options.map(|it| importer.phrase(&it, item.span, Some(service))),
         });
     }
     read
@@ -147,24 +147,24 @@ fn parts(text: &str) -> Vec<String> {
 }
 
 /// Reads the configs or secrets of a service.
-pub(super) fn mounts(service: &str, node: &Node, what: &str, desk: &mut Desk) -> Vec<Mount> {
+pub(super) fn mounts(service: &str, node: &Node, what: &str, importer: &mut Importer) -> Vec<Mount> {
     let mut read = Vec::new();
-    for item in desk.reading.items(node, &format!("`{what}s`")).to_vec() {
+    for item in importer.reading.items(node, &format!("`{what}s`")).to_vec() {
         let (source, target, mode) = match &item.content {
             Content::Map { .. } => {
-                let source = item.get("source").and_then(|it| desk.reading.text(it, "`source`")).map(str::to_owned);
+                let source = item.get("source").and_then(|it| importer.reading.text(it, "`source`")).map(str::to_owned);
                 let Some(source) = source else {
-                    desk.wrong(item.span, format!("a {what} of a service says its `source`"));
+                    importer.wrong(item.span, format!("a {what} of a service says its `source`"));
                     continue;
                 };
                 if item.get("uid").is_some() || item.get("gid").is_some() {
                     let says = format!("the owner of {what} `{}` is left out", source.escape_debug());
-                    desk.remark(item.span, Some(service), says);
+                    importer.remark(item.span, Some(service), says);
                 }
-                let mode = item.get("mode").and_then(|it| mode(it, service, desk));
+                let mode = item.get("mode").and_then(|it| mode(it, service, importer));
                 (source, item.get("target").map(|it| plain(it).to_owned()), mode)
             }
-            _ => match desk.reading.text(&item, &format!("a {what}")) {
+            _ => match importer.reading.text(&item, &format!("a {what}")) {
                 Some(text) => (text.to_owned(), None, None),
                 None => continue,
             },
@@ -181,12 +181,12 @@ pub(super) fn mounts(service: &str, node: &Node, what: &str, desk: &mut Desk) ->
 }
 
 /// A mode in octal digits, such as 0440 or 0o440.
-fn mode(node: &Node, service: &str, desk: &mut Desk) -> Option<String> {
+fn mode(node: &Node, service: &str, importer: &mut Importer) -> Option<String> {
     let text = plain(node);
     let digits = text.trim_start_matches("0o").trim_start_matches('0');
     if digits.is_empty() || digits.len() > 3 || digits.chars().any(|it| !('0'..='7').contains(&it)) {
         let says = format!("the mode `{}` is left out: a mode is written like 0440", text.escape_debug());
-        desk.remark(node.span, Some(service), says);
+        importer.remark(node.span, Some(service), says);
         return None;
     }
     Some(format!("{digits:0>4}"))

@@ -2,7 +2,7 @@
 //! where nobody can tell for certain.
 
 use super::{
-    Desk, Phrase,
+    Importer, Phrase,
     component::{after_each_other, phrases},
     compose::Compose,
     health::Test,
@@ -12,14 +12,14 @@ use super::{
 use crate::source::Span;
 
 /// Tells of them.
-pub(super) fn tell(compose: &Compose, desk: &mut Desk) {
+pub(super) fn tell(compose: &Compose, importer: &mut Importer) {
     let names: Vec<&str> = compose.services.iter().map(|it| it.name.as_str()).collect();
     for (own, service) in compose.services.iter().enumerate() {
         for (place, (before, phrase)) in phrases(compose, service).into_iter().enumerate() {
             let is_variable = place < service.environment.len();
-            if let Some(what) = password(&before, is_variable, &in_sight(&phrase.pieces, desk)) {
+            if let Some(what) = password(&before, is_variable, &in_sight(&phrase.pieces, importer)) {
                 let says = format!("{what} is there for everybody to read: make it a parameter of type secret");
-                desk.remark(phrase.span, Some(&service.name), says);
+                importer.remark(phrase.span, Some(&service.name), says);
             }
         }
         let mut found: Vec<(Span, usize)> = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn tell(compose: &Compose, desk: &mut Desk) {
                 "`{other}` stays in its command: if that is the service, its address is that of an import, such as {{{{ imports.{}[0].host }}}}",
                 other.replace('-', "_")
             );
-            desk.remark(span, Some(&service.name), says);
+            importer.remark(span, Some(&service.name), says);
         }
     }
 }
@@ -46,14 +46,14 @@ pub(super) fn tell(compose: &Compose, desk: &mut Desk) {
 const HIDDEN: char = '\0';
 
 /// A text as whoever reads the application file sees it: variables with what stands for them where nobody gives a value.
-fn in_sight(pieces: &[Piece], desk: &Desk) -> String {
+fn in_sight(pieces: &[Piece], importer: &Importer) -> String {
     let piece = |piece: &Piece| match piece {
         Piece::Literal(text) => text.clone(),
         Piece::Variable(Variable { name, otherwise }) => {
-            let known = desk.variables.get(name).filter(|it| !it.secret);
+            let known = importer.variables.get(name).filter(|it| !it.secret);
             let default = known.and_then(|it| it.default.clone()).filter(|it| !it.is_empty());
             default.unwrap_or_else(|| match otherwise {
-                Otherwise::Default(inner) | Otherwise::Instead(inner) => in_sight(inner, desk),
+                Otherwise::Default(inner) | Otherwise::Instead(inner) => in_sight(inner, importer),
                 Otherwise::Empty | Otherwise::Demanded(_) => HIDDEN.into(),
             })
         }

@@ -1,7 +1,7 @@
 //! One service of a compose file: what it says, and what it says that has no counterpart.
 
 use super::{
-    Desk, Phrase, With, compose,
+    Importer, Phrase, With, compose,
     fields::{FIELDS, LEFT_OUT, OPTIONS, Sort},
     health::{self, HealthCheck},
     mounts::{self, Mount, Volume},
@@ -78,7 +78,7 @@ pub(super) fn read(
     key: &Key,
     node: &Node,
     with: With,
-    desk: &mut Desk,
+    importer: &mut Importer,
     open: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Service {
     let all: Vec<&str> = FIELDS
@@ -87,9 +87,9 @@ pub(super) fn read(
         .chain(OPTIONS.iter().map(|(field, _, _)| *field))
         .chain(LEFT_OUT.iter().map(|(field, _)| *field))
         .collect();
-    let shown = compose::known(node, "a service", &all, desk);
+    let shown = compose::known(node, "a service", &all, importer);
     let mut service = Service::new(&key.text, key.span);
-    let mut reader = Reader { service: &mut service, desk, with, open };
+    let mut reader = Reader { service: &mut service, importer, with, open };
     for (key, node) in shown {
         reader.field(key, node);
     }
@@ -98,7 +98,7 @@ pub(super) fn read(
 
 struct Reader<'a> {
     service: &'a mut Service,
-    desk: &'a mut Desk,
+    importer: &'a mut Importer,
     with: With,
     open: &'a mut dyn FnMut(&str) -> Result<String, String>,
 }
@@ -115,15 +115,21 @@ impl Reader<'_> {
             "ports" => self.ports(node, false),
             "expose" => self.ports(node, true),
             "depends_on" | "links" => self.needs(key, node),
-            "healthcheck" => self.service.check = health::read(&self.service.name.clone(), node, self.desk),
+            "healthcheck" => self.service.check = health::read(&self.service.name.clone(), node, self.importer),
             "restart" => self.restart(node),
             "deploy" => self.deploy(node),
             "scale" => self.service.count = self.phrase(node, "`scale`"),
             "stop_signal" => self.signal(node),
             "stop_grace_period" => self.service.grace_ms = self.time(node, "`stop_grace_period`"),
-            "volumes" => self.service.volumes = mounts::volumes(&self.service.name.clone(), node, self.with, self.desk),
-            "configs" => self.service.configs = mounts::mounts(&self.service.name.clone(), node, "config", self.desk),
-            "secrets" => self.service.secrets = mounts::mounts(&self.service.name.clone(), node, "secret", self.desk),
+            "volumes" => {
+                self.service.volumes = mounts::volumes(&self.service.name.clone(), node, self.with, self.importer)
+            }
+            "configs" => {
+                self.service.configs = mounts::mounts(&self.service.name.clone(), node, "config", self.importer)
+            }
+            "secrets" => {
+                self.service.secrets = mounts::mounts(&self.service.name.clone(), node, "secret", self.importer)
+            }
             "working_dir" => self.service.folder = self.phrase(node, "`working_dir`"),
             "profiles" => {
                 self.service.is_optional = true;
@@ -142,22 +148,22 @@ impl Reader<'_> {
     }
 
     fn remark(&mut self, span: Span, says: &str) {
-        self.desk.remark(span, Some(&self.service.name.clone()), says);
+        self.importer.remark(span, Some(&self.service.name.clone()), says);
     }
 
     fn phrase(&mut self, node: &Node, what: &str) -> Option<Phrase> {
-        let text = self.desk.reading.text(node, what)?;
-        Some(self.desk.phrase(text, node.span, Some(&self.service.name)))
+        let text = self.importer.reading.text(node, what)?;
+        Some(self.importer.phrase(text, node.span, Some(&self.service.name)))
     }
 
     fn now(&mut self, node: &Node, what: &str) -> Option<String> {
-        let text = self.desk.reading.text(node, what)?;
-        Some(self.desk.now(text, node.span, Some(&self.service.name)))
+        let text = self.importer.reading.text(node, what)?;
+        Some(self.importer.now(text, node.span, Some(&self.service.name)))
     }
 
     fn time(&mut self, node: &Node, what: &str) -> Option<u64> {
         let text = self.now(node, what)?;
-        health::time(&text, node, what, self.desk)
+        health::time(&text, node, what, self.importer)
     }
 
     /// A command: a list of words, or a text that is split as a shell would.
@@ -165,12 +171,12 @@ impl Reader<'_> {
         if let Content::List { items, .. } = &node.content {
             return items.iter().map(|it| self.phrase(it, "a word of a command")).collect();
         }
-        let text = self.desk.reading.text(node, what)?;
+        let text = self.importer.reading.text(node, what)?;
         let Some(words) = words::split(text) else {
-            self.desk.wrong(node.span, format!("{what} has a quote that is not closed"));
+            self.importer.wrong(node.span, format!("{what} has a quote that is not closed"));
             return None;
         };
-        Some(words.iter().map(|it| self.desk.phrase(it, node.span, Some(&self.service.name))).collect())
+        Some(words.iter().map(|it| self.importer.phrase(it, node.span, Some(&self.service.name))).collect())
     }
 
     fn build(&mut self, node: &Node) -> Option<Build> {
@@ -180,7 +186,7 @@ impl Reader<'_> {
         let mut context = None;
         let mut options = Vec::new();
         let fields = [("dockerfile", "--file"), ("target", "--target"), ("args", "--build-arg")];
-        for (key, node) in self.desk.reading.entries(node, "`build`").to_vec() {
+        for (key, node) in self.importer.reading.entries(node, "`build`").to_vec() {
             match key.text.as_str() {
                 "context" => context = self.phrase(&node, "a context"),
                 "args" => {
@@ -190,7 +196,7 @@ impl Reader<'_> {
                         } else {
                             format!("{}={}", name.text, plain(&value))
                         };
-                        let phrase = self.desk.phrase(&text, value.span, Some(&self.service.name));
+                        let phrase = self.importer.phrase(&text, value.span, Some(&self.service.name));
                         options.push(("--build-arg", phrase));
                     }
                 }
@@ -205,14 +211,14 @@ impl Reader<'_> {
 
     fn environment(&mut self, node: &Node) {
         let map = tree::as_map(node);
-        for (key, value) in self.desk.reading.entries(&map, "`environment`").to_vec() {
+        for (key, value) in self.importer.reading.entries(&map, "`environment`").to_vec() {
             // Without a value it comes from whoever starts it: that is a variable.
             let text = match &value.content {
                 Content::Scalar { .. } if value.is_nothing() && key.span == value.span => format!("${{{}}}", key.text),
                 Content::Scalar { text, .. } if !value.is_nothing() => text.clone(),
                 Content::Scalar { .. } => format!("${{{}}}", key.text),
                 _ => {
-                    self.desk.reading.text(&value, "an environment variable");
+                    self.importer.reading.text(&value, "an environment variable");
                     continue;
                 }
             };
@@ -227,7 +233,7 @@ impl Reader<'_> {
             self.remark(span, &says);
             return;
         }
-        let phrase = self.desk.phrase(text, span, Some(&self.service.name));
+        let phrase = self.importer.phrase(text, span, Some(&self.service.name));
         self.service.environment.retain(|(known, _)| known != name);
         self.service.environment.push((name.into(), phrase));
     }
@@ -235,10 +241,10 @@ impl Reader<'_> {
     /// What the files say comes first: `environment` has the last word.
     fn environment_files(&mut self, node: &Node) {
         let said = std::mem::take(&mut self.service.environment);
-        let folder = self.desk.sources.name(node.span.file).rsplit_once('/').map_or("", |(it, _)| it).to_owned();
+        let folder = self.importer.sources.name(node.span.file).rsplit_once('/').map_or("", |(it, _)| it).to_owned();
         let items = match &node.content {
             Content::Map { .. } => vec![node.clone()],
-            _ => self.desk.reading.items(node, "`env_file`").to_vec(),
+            _ => self.importer.reading.items(node, "`env_file`").to_vec(),
         };
         for item in items {
             let (node, required) = match item.get("path") {
@@ -266,7 +272,7 @@ impl Reader<'_> {
     }
 
     fn ports(&mut self, node: &Node, exposed: bool) {
-        for item in self.desk.reading.items(node, "`ports`").to_vec() {
+        for item in self.importer.reading.items(node, "`ports`").to_vec() {
             let found = match &item.content {
                 Content::Map { .. } => {
                     let target = item.get("target").and_then(|it| self.now(it, "`target`"));
@@ -288,7 +294,8 @@ impl Reader<'_> {
                 }),
             };
             let Some((target, published, address)) = found else {
-                self.desk.wrong(item.span, "a port is written like 8080:80, or as a map with `target` and `published`");
+                self.importer
+                    .wrong(item.span, "a port is written like 8080:80, or as a map with `target` and `published`");
                 continue;
             };
             if let Some(address) = address.filter(|it| !["", "0.0.0.0", "::", "[::]"].contains(&it.as_str())) {
@@ -299,12 +306,12 @@ impl Reader<'_> {
             let numbers = range.map_or((target.parse(), target.parse()), |(first, last)| (first.parse(), last.parse()));
             let (Ok(first), Ok(last)) = numbers else {
                 let says = format!("`{}` is no port from 1 to 65535 (write it like 8080:80)", target.escape_debug());
-                self.desk.wrong(item.span, says);
+                self.importer.wrong(item.span, says);
                 continue;
             };
             let (first, last): (u16, u16) = (first, last);
             if first == 0 || last < first {
-                self.desk.wrong(item.span, "a port is from 1 to 65535, and a range goes up");
+                self.importer.wrong(item.span, "a port is from 1 to 65535, and a range goes up");
                 continue;
             }
             if last - first > 20 {
@@ -331,7 +338,8 @@ impl Reader<'_> {
                     if let Some(condition) = condition.as_deref().filter(|it| !words.contains(it)) {
                         let right = crate::nearest::hint(condition, words);
                         let span = node.get("condition").map_or(node.span, |it| it.span);
-                        self.desk.wrong(span, format!("there is no condition `{}`{right}", condition.escape_debug()));
+                        self.importer
+                            .wrong(span, format!("there is no condition `{}`{right}", condition.escape_debug()));
                     }
                     let required = node.get("required").is_none_or(|it| plain(it) != "false");
                     let completed = condition.as_deref() == Some(words[2]);
@@ -339,13 +347,13 @@ impl Reader<'_> {
                 }
             }
             _ => {
-                for item in self.desk.reading.items(node, &format!("`{}`", key.text)) {
-                    let Some(text) = self.desk.reading.text(item, "a service") else { continue };
+                for item in self.importer.reading.items(node, &format!("`{}`", key.text)) {
+                    let Some(text) = self.importer.reading.text(item, "a service") else { continue };
                     // A link may give it another name.
                     let service = text.split(':').next().unwrap_or_default().to_owned();
                     if service != text && key.text == "links" {
                         let says = format!("the link `{}` is known as `{service}` only", text.escape_debug());
-                        self.desk.remark(item.span, Some(&self.service.name), says);
+                        self.importer.remark(item.span, Some(&self.service.name), says);
                     }
                     found.push(Needed { service, span: item.span, completed: false, required: true });
                 }
@@ -379,13 +387,13 @@ impl Reader<'_> {
                     "`restart` is `no`, `always`, `unless-stopped` or `on-failure:3`, not `{}`",
                     text.escape_debug()
                 );
-                self.desk.wrong(node.span, says);
+                self.importer.wrong(node.span, says);
             }
         }
     }
 
     fn deploy(&mut self, node: &Node) {
-        for (key, node) in self.desk.reading.entries(node, "`deploy`").to_vec() {
+        for (key, node) in self.importer.reading.entries(node, "`deploy`").to_vec() {
             match key.text.as_str() {
                 "replicas" => self.service.count = self.phrase(&node, "`replicas`"),
                 "restart_policy" => {
@@ -449,10 +457,12 @@ impl Reader<'_> {
                 let map = match &node.content {
                     Content::Map { entries, .. } => entries
                         .iter()
-                        .map(|(key, node)| self.desk.phrase(&format!("{}:{}", key.text, plain(node)), node.span, None))
+                        .map(|(key, node)| {
+                            self.importer.phrase(&format!("{}:{}", key.text, plain(node)), node.span, None)
+                        })
                         .collect(),
                     _ => {
-                        let items = self.desk.reading.items(node, &format!("`{field}`")).to_vec();
+                        let items = self.importer.reading.items(node, &format!("`{field}`")).to_vec();
                         items.iter().filter_map(|it| self.phrase(it, field)).collect::<Vec<_>>()
                     }
                 };

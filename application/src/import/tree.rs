@@ -1,6 +1,6 @@
 //! A compose file as a tree, with its own ways of saying things once: anchors, merge keys and `extends`.
 
-use super::{Desk, words};
+use super::{Importer, words};
 use crate::{
     document::beside,
     node::{Content, Key, Node, Style},
@@ -18,30 +18,30 @@ const LISTS_OF_PAIRS: [&str; 3] = ["environment", "labels", "depends_on"];
 /// Reads a file with its merge keys resolved.
 pub(super) fn read(
     name: &str,
-    desk: &mut Desk,
+    importer: &mut Importer,
     open: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<Node, String> {
     let text = open(name)?;
-    let file = desk.sources.add(name, &text);
-    let before = desk.reading.findings.count();
-    let root = yaml::parse_foreign(file, &text, &mut desk.reading.findings);
+    let file = importer.sources.add(name, &text);
+    let before = importer.reading.findings.count();
+    let root = yaml::parse_foreign(file, &text, &mut importer.reading.findings);
     let Some(mut root) = root else {
-        if desk.reading.findings.count() == before {
-            desk.wrong(Span::beginning(file), "the file is empty (a compose file has `services`)");
+        if importer.reading.findings.count() == before {
+            importer.wrong(Span::beginning(file), "the file is empty (a compose file has `services`)");
         }
         return Ok(Node::nothing(Span::beginning(file)));
     };
-    merge(&mut root, desk);
+    merge(&mut root, importer);
     Ok(root)
 }
 
 /// Lays maps over what their merge keys name.
-fn merge(node: &mut Node, desk: &mut Desk) {
+fn merge(node: &mut Node, importer: &mut Importer) {
     match &mut node.content {
         Content::Scalar { .. } => {}
-        Content::List { items, .. } => items.iter_mut().for_each(|it| merge(it, desk)),
+        Content::List { items, .. } => items.iter_mut().for_each(|it| merge(it, importer)),
         Content::Map { entries, .. } => {
-            entries.iter_mut().for_each(|(_, node)| merge(node, desk));
+            entries.iter_mut().for_each(|(_, node)| merge(node, importer));
             let Some(place) = entries.iter().position(|(key, _)| key.text == "<<" && key.style == Style::Plain) else {
                 return;
             };
@@ -52,7 +52,7 @@ fn merge(node: &mut Node, desk: &mut Desk) {
             };
             for node in under {
                 let Content::Map { entries: others, .. } = node.content else {
-                    desk.wrong(node.span, format!("`<<` takes a map or a list of maps, not {}", node.in_words()));
+                    importer.wrong(node.span, format!("`<<` takes a map or a list of maps, not {}", node.in_words()));
                     continue;
                 };
                 for (key, node) in others {
@@ -69,7 +69,7 @@ fn merge(node: &mut Node, desk: &mut Desk) {
 pub(super) fn extended(
     root: &Node,
     key: &Key,
-    desk: &mut Desk,
+    importer: &mut Importer,
     open: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Option<Node> {
     let mut layers: Vec<Node> = Vec::new();
@@ -82,13 +82,13 @@ pub(super) fn extended(
         let Some(node) = known.get("services").and_then(|it| it.get(&name)).cloned() else {
             let services = known.get("services").map(Node::entries).unwrap_or_default();
             let right = crate::nearest::hint(&name, services.iter().map(|(key, _)| key.text.as_str()));
-            desk.wrong(asked, format!("there is no service `{}` to extend{right}", name.escape_debug()));
+            importer.wrong(asked, format!("there is no service `{}` to extend{right}", name.escape_debug()));
             break;
         };
         let here = (known.span.file, name.clone());
         if seen.contains(&here) || seen.len() >= EXTENDS_MAX {
             let path: Vec<&str> = seen.iter().map(|(_, name)| name.as_str()).collect();
-            desk.wrong(asked, format!("a service cannot extend itself: {} → {name}", path.join(" → ")));
+            importer.wrong(asked, format!("a service cannot extend itself: {} → {name}", path.join(" → ")));
             break;
         }
         seen.push(here);
@@ -99,26 +99,26 @@ pub(super) fn extended(
         match &extends.content {
             Content::Scalar { text, .. } => name = text.clone(),
             Content::Map { .. } => {
-                let fields = desk.reading.fields(&extends, "`extends`", &["service", "file"]);
+                let fields = importer.reading.fields(&extends, "`extends`", &["service", "file"]);
                 let Some(service) = fields.get("service") else {
-                    desk.wrong(asked, "`extends` says which `service`");
+                    importer.wrong(asked, "`extends` says which `service`");
                     break;
                 };
-                name = desk.reading.text(service, "a service")?.to_owned();
+                name = importer.reading.text(service, "a service")?.to_owned();
                 if let Some(node) = fields.get("file") {
-                    let folder = desk.sources.name(asked.file).rsplit_once('/').map_or("", |(folder, _)| folder);
-                    let path = beside(folder, desk.reading.text(node, "a file's name")?);
-                    match read(&path, desk, open) {
+                    let folder = importer.sources.name(asked.file).rsplit_once('/').map_or("", |(folder, _)| folder);
+                    let path = beside(folder, importer.reading.text(node, "a file's name")?);
+                    match read(&path, importer, open) {
                         Ok(read) => file = Some(read),
                         Err(why) => {
-                            desk.wrong(node.span, format!("{path} cannot be read: {why}"));
+                            importer.wrong(node.span, format!("{path} cannot be read: {why}"));
                             break;
                         }
                     }
                 }
             }
             Content::List { .. } => {
-                desk.wrong(asked, "`extends` is the name of a service, or a map with `service` and `file`");
+                importer.wrong(asked, "`extends` is the name of a service, or a map with `service` and `file`");
                 break;
             }
         }
@@ -175,10 +175,10 @@ pub(super) fn as_map(node: &Node) -> Node {
 }
 
 /// What the file `.env` beside a compose file says, where there is one.
-pub(super) fn environment(name: &str, desk: &mut Desk, open: &mut dyn FnMut(&str) -> Result<String, String>) {
+pub(super) fn environment(name: &str, importer: &mut Importer, open: &mut dyn FnMut(&str) -> Result<String, String>) {
     let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
     if let Ok(text) = open(&beside(folder, ".env")) {
         let given = words::variables(&text).into_iter().filter_map(|(name, value)| Some((name, value?)));
-        desk.environment = given.collect();
+        importer.environment = given.collect();
     }
 }

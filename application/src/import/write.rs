@@ -1,7 +1,7 @@
 //! The application file that a compose file becomes.
 
 use super::{
-    ComposeOptions, Desk, With,
+    ComposeOptions, Importer, With,
     component::{self, Written},
     compose::{Compose, Source},
     hosts, interpolation,
@@ -29,11 +29,11 @@ pub(super) struct Names {
 }
 
 /// Writes the application file.
-pub(super) fn application(name: &str, options: &ComposeOptions, compose: &Compose, desk: &mut Desk) -> String {
+pub(super) fn application(name: &str, options: &ComposeOptions, compose: &Compose, importer: &mut Importer) -> String {
     let application = application_name(name, compose, options);
     let names = names(&compose.services);
     let ports = ports(compose);
-    tell_of_ports(compose, &ports, options.with, desk);
+    tell_of_ports(compose, &ports, options.with, importer);
     let mut written: Vec<Written> = Vec::new();
     for place in 0..compose.services.len() {
         let writer = component::Writer {
@@ -44,32 +44,32 @@ pub(super) fn application(name: &str, options: &ComposeOptions, compose: &Compos
             ports: &ports,
             place,
         };
-        written.push(writer.written(desk));
+        written.push(writer.written(importer));
     }
     let file = name.rsplit('/').next().unwrap_or(name);
     let what = match options.with {
         With::Docker => "A service with an image is a container on the network of its VM",
         With::Process => "A service is its command, run on its VM; images are not used",
     };
-    let count = machines(compose, &ports, desk);
+    let count = machines(compose, &ports, importer);
     let place = if count > 1 { "VMs of one group, as many as their ports need" } else { "one VM" };
     let about = format!(
         "From {} by `holdfast import compose`. {what}. All are on {place}; more groups under `vms` and other words after `on` spread them.",
         file.escape_debug()
     );
     let mut text = remark_lines(&about, 0);
-    for (_, _, says) in desk.remarks.iter().filter(|(_, service, _)| service.is_none()) {
+    for (_, _, says) in importer.remarks.iter().filter(|(_, service, _)| service.is_none()) {
         text += &remark_lines(says, 0);
     }
     text += &format!("holdfast: 1\napplication: {application}\n");
-    text += &variables(&written, options, desk);
-    text += &secrets(&written, compose, desk);
+    text += &variables(&written, options, importer);
+    text += &secrets(&written, compose, importer);
     text += "\ntypes:\n";
     for (place, (service, it)) in compose.services.iter().zip(&written).enumerate() {
         if place > 0 {
             text += "\n";
         }
-        let own = desk.remarks.iter().filter(|(_, of, _)| of.as_deref() == Some(&service.name));
+        let own = importer.remarks.iter().filter(|(_, of, _)| of.as_deref() == Some(&service.name));
         let mut own: Vec<(Span, &str)> = own.map(|(span, _, says)| (*span, says.as_str())).collect();
         own.sort_unstable();
         own.dedup();
@@ -162,13 +162,13 @@ fn ports(compose: &Compose) -> Vec<Vec<Port>> {
 }
 
 /// How many machines are needed because on each of them a port can be had once.
-fn machines(compose: &Compose, ports: &[Vec<Port>], desk: &Desk) -> u64 {
+fn machines(compose: &Compose, ports: &[Vec<Port>], importer: &Importer) -> u64 {
     let mut wanted: BTreeMap<u16, u64> = BTreeMap::new();
     for (service, ports) in compose.services.iter().zip(ports) {
         let said = match service.count.as_ref().map(|it| it.pieces.as_slice()) {
             Some([Piece::Literal(text)]) => Some(text),
             Some([Piece::Variable(variable)]) => {
-                let known = desk.variables.iter().find(|(name, _)| **name == variable.name);
+                let known = importer.variables.iter().find(|(name, _)| **name == variable.name);
                 known.and_then(|(_, it)| it.default.as_ref())
             }
             _ => None,
@@ -181,41 +181,43 @@ fn machines(compose: &Compose, ports: &[Vec<Port>], desk: &Desk) -> u64 {
 }
 
 /// On one machine, a port can be had once.
-fn tell_of_ports(compose: &Compose, ports: &[Vec<Port>], with: With, desk: &mut Desk) {
+fn tell_of_ports(compose: &Compose, ports: &[Vec<Port>], with: With, importer: &mut Importer) {
     for (place, service) in compose.services.iter().enumerate() {
         for port in &ports[place] {
             let number = port.number;
             if let Some(published) = &port.published {
                 let says =
                     format!("nothing publishes port {number} as {published}: it is reached at port {number} of its VM");
-                desk.remark(port.span, Some(&service.name), says);
+                importer.remark(port.span, Some(&service.name), says);
             }
             let other = (0..place).find(|other| ports[*other].iter().any(|it| it.number == number));
             let same = other.map(|other| compose.services[other].name.clone());
             let several = service.count.is_some();
             if let Some(other) = same {
                 let says = format!("it listens at port {number}, and so does {other}: let them be on different VMs");
-                desk.remark(port.span, Some(&service.name), says);
+                importer.remark(port.span, Some(&service.name), says);
             } else if several {
                 let says = format!("it listens at port {number}: of several, each needs a VM of its own");
-                desk.remark(port.span, Some(&service.name), says);
+                importer.remark(port.span, Some(&service.name), says);
             }
         }
         let imageless = with == With::Process && service.command.is_none() && service.entrypoint.is_none();
         if imageless {
             let says = "what its image starts is not known here: fill in `start`, or import with --with docker";
-            desk.remark(service.span, Some(&service.name), says);
+            importer.remark(service.span, Some(&service.name), says);
         } else if with == With::Process && service.image.is_some() && service.entrypoint.is_none() {
             let says = "its command is run without the entrypoint of its image: what it needs must be on the machine";
-            desk.remark(service.span, Some(&service.name), says);
+            importer.remark(service.span, Some(&service.name), says);
         }
     }
 }
 
-fn variables(written: &[Written], options: &ComposeOptions, desk: &Desk) -> String {
+fn variables(written: &[Written], options: &ComposeOptions, importer: &Importer) -> String {
     let mut text = String::new();
-    for known in
-        desk.variables.iter().filter(|(name, it)| !it.secret && written.iter().any(|it| it.variables.contains(*name)))
+    for known in importer
+        .variables
+        .iter()
+        .filter(|(name, it)| !it.secret && written.iter().any(|it| it.variables.contains(*name)))
     {
         let (_, it) = known;
         let default = it.default.as_ref().map(|it| scalar(it));
@@ -234,10 +236,12 @@ fn variables(written: &[Written], options: &ComposeOptions, desk: &Desk) -> Stri
     if text.is_empty() { text } else { format!("\nvariables:\n{text}") }
 }
 
-fn secrets(written: &[Written], compose: &Compose, desk: &Desk) -> String {
+fn secrets(written: &[Written], compose: &Compose, importer: &Importer) -> String {
     let mut text = String::new();
-    for (name, it) in
-        desk.variables.iter().filter(|(name, it)| it.secret && written.iter().any(|it| it.variables.contains(*name)))
+    for (name, it) in importer
+        .variables
+        .iter()
+        .filter(|(name, it)| it.secret && written.iter().any(|it| it.variables.contains(*name)))
     {
         text += &format!("  {}: {{ environment: {} }}\n", it.name, scalar(name));
     }
@@ -256,7 +260,7 @@ fn secrets(written: &[Written], compose: &Compose, desk: &Desk) -> String {
 }
 
 /// What a count is in the application file: a number, or a variable.
-pub(super) fn count(service: &Service, desk: &mut Desk) -> (String, Vec<String>) {
+pub(super) fn count(service: &Service, importer: &mut Importer) -> (String, Vec<String>) {
     let Some(phrase) = &service.count else { return ("1".into(), Vec::new()) };
     if let [Piece::Variable(variable)] = phrase.pieces.as_slice() {
         let simple = match &variable.otherwise {
@@ -264,16 +268,16 @@ pub(super) fn count(service: &Service, desk: &mut Desk) -> (String, Vec<String>)
             Otherwise::Demanded(_) => true,
             Otherwise::Empty | Otherwise::Instead(_) => false,
         };
-        if let Some(known) = desk.variables.get(&variable.name).filter(|it| simple && !it.secret) {
+        if let Some(known) = importer.variables.get(&variable.name).filter(|it| simple && !it.secret) {
             return (format!("\"${{{}}}\"", known.name), vec![variable.name.clone()]);
         }
     }
-    let text = interpolation::now(&phrase.pieces, desk);
+    let text = interpolation::now(&phrase.pieces, importer);
     match text.trim().parse::<u32>() {
         Ok(number) if number <= 1_000_000 => (number.to_string(), Vec::new()),
         _ => {
             let says = format!("`{}` is no number of replicas: it is 1 now", text.escape_debug());
-            desk.remark(phrase.span, Some(&service.name), says);
+            importer.remark(phrase.span, Some(&service.name), says);
             ("1".into(), Vec::new())
         }
     }

@@ -8,7 +8,7 @@ mod posing;
 mod wording;
 
 use crate::{
-    Application, Surroundings,
+    Application, Existing,
     expansion::{Choice, Expansion, Key, Objective, Reference},
     problem::Findings,
     source::Span,
@@ -54,11 +54,11 @@ impl Bound {
 /// Finds the best placement; where there is none, says why.
 pub(crate) fn choose(
     application: &Application,
-    surroundings: &Surroundings<'_>,
+    existing: &Existing<'_>,
     go_on: &mut dyn FnMut(&Progress) -> bool,
     findings: &mut Findings,
 ) -> Option<Chosen> {
-    let posing = Posing::new(application, surroundings.before);
+    let posing = Posing::new(application, existing.before);
     let mut counts: Vec<Option<u32>> =
         posing.groups.iter().map(|(_, it)| (!it.as_needed).then_some(it.count)).collect();
     let mut problem = posing.problem(&counts, findings)?;
@@ -82,18 +82,14 @@ pub(crate) fn look_at_texts(application: &Application, findings: &mut Findings) 
     let posing = Posing::new(application, None);
     let types: Vec<_> = (0..posing.groups.len()).map(|kind| posing.component_type(kind)).collect();
     let classes: Vec<_> = (0..posing.vms.len()).map(|class| posing.class(class)).collect();
-    posing.wish(&types, &classes, findings);
+    posing.requirements(&types, &classes, findings);
 }
 
 impl Application {
     /// The cheapest placement, and dearer ones that stop fewer of the components that run.
-    pub fn trade_offs(
-        &self,
-        surroundings: &Surroundings<'_>,
-        rows_max: usize,
-    ) -> Result<Vec<TradeOff>, crate::Problems> {
+    pub fn trade_offs(&self, existing: &Existing<'_>, rows_max: usize) -> Result<Vec<TradeOff>, crate::Problems> {
         let mut findings = self.findings.clone();
-        let posing = Posing::new(self, surroundings.before);
+        let posing = Posing::new(self, existing.before);
         let counts: Vec<Option<u32>> =
             posing.groups.iter().map(|(_, it)| (!it.as_needed).then_some(it.count)).collect();
         let problem = posing.problem(&counts, &mut findings);
@@ -191,7 +187,7 @@ impl Posing<'_> {
             objectives: found.objectives.iter().map(objective).collect(),
             scarce: self.is_scarce(&places),
         };
-        let bound = (!problem.wish.binding_goals.is_empty()).then_some(Bound(bound));
+        let bound = (!problem.requirements.binding_goals.is_empty()).then_some(Bound(bound));
         Chosen { counts, places, bound, choice }
     }
 

@@ -10,7 +10,7 @@ use crate::{
 };
 use planner::{
     configuration::{Binding, Component, ComponentName, Configuration, Node},
-    language::{Wish, WishText},
+    language::{RequirementText, Requirements},
     problem::{AMOUNT_MAX, ComponentType, NodeClass, Problem, Provision},
 };
 use protocol::Name;
@@ -90,34 +90,44 @@ impl<'a> Posing<'a> {
         let types: Vec<ComponentType> = (0..self.groups.len()).map(|kind| self.component_type(kind)).collect();
         let classes: Vec<NodeClass> = (0..self.vms.len()).map(|class| self.class(class)).collect();
         let known = findings.count();
-        let mut wish = Wish::default();
+        let mut requirements = Requirements::default();
         for (text, says) in self.own_demands(counts) {
-            let read = Wish::read(&WishText { constraints: vec![&text], ..WishText::default() }, &types, &classes);
+            let read = Requirements::read(
+                &RequirementText { constraints: vec![&text], ..RequirementText::default() },
+                &types,
+                &classes,
+            );
             let demands = read.map(|it| it.demands).unwrap_or_default();
-            wish.demands.extend(demands.into_iter().map(|it| planner::language::Demand { text: says.clone(), ..it }));
+            requirements
+                .demands
+                .extend(demands.into_iter().map(|it| planner::language::Demand { text: says.clone(), ..it }));
         }
-        let said = self.wish(&types, &classes, findings);
-        wish.demands.extend(said.demands);
-        (wish.goals, wish.binding_goals) = (said.goals, said.binding_goals);
+        let said = self.requirements(&types, &classes, findings);
+        requirements.demands.extend(said.demands);
+        (requirements.goals, requirements.binding_goals) = (said.goals, said.binding_goals);
         if findings.count() > known {
             return None;
         }
         // What nobody says: cost matters first, then how much there is; and the least disturbance always decides last.
         let mut usual = Vec::new();
-        if wish.goals.is_empty() {
+        if requirements.goals.is_empty() {
             usual.push("cost");
             usual.extend(counts.contains(&None).then_some("(sum ?x in components: ?x)"));
         }
-        if !wish.goals.iter().any(|it| it.text == "stopped") {
+        if !requirements.goals.iter().any(|it| it.text == "stopped") {
             usual.push("stopped");
         }
         // Where nothing is preferred, the planner would suppose something of its own.
         if !usual.is_empty() {
-            let usual = Wish::read(&WishText { preferences: usual, ..WishText::default() }, &types, &classes);
-            wish.goals.extend(usual.map(|it| it.goals).unwrap_or_default());
+            let usual = Requirements::read(
+                &RequirementText { preferences: usual, ..RequirementText::default() },
+                &types,
+                &classes,
+            );
+            requirements.goals.extend(usual.map(|it| it.goals).unwrap_or_default());
         }
         let today = self.today(counts, &types, &classes);
-        match Problem::new(types, classes, today, wish) {
+        match Problem::new(types, classes, today, requirements) {
             Ok(problem) => Some(problem),
             Err(misfits) => {
                 let says = misfits.iter().map(|it| self.in_their_words(&it.to_string())).collect::<Vec<_>>();
@@ -128,13 +138,18 @@ impl<'a> Posing<'a> {
     }
 
     /// What the texts of the file demand and prefer; those that make no sense are told.
-    pub(super) fn wish(&self, types: &[ComponentType], classes: &[NodeClass], findings: &mut Findings) -> Wish {
-        let mut wish = Wish::default();
+    pub(super) fn requirements(
+        &self,
+        types: &[ComponentType],
+        classes: &[NodeClass],
+        findings: &mut Findings,
+    ) -> Requirements {
+        let mut requirements = Requirements::default();
         for (text, span) in &self.application.constraints {
             let translated = self.translated(text);
-            let written = WishText { constraints: vec![&translated], ..WishText::default() };
-            match Wish::read(&written, types, classes) {
-                Ok(read) => wish.demands.extend(read.demands),
+            let written = RequirementText { constraints: vec![&translated], ..RequirementText::default() };
+            match Requirements::read(&written, types, classes) {
+                Ok(read) => requirements.demands.extend(read.demands),
                 Err(complaints) => self.complain(text, *span, &complaints, findings),
             }
         }
@@ -142,16 +157,16 @@ impl<'a> Posing<'a> {
             let translated = self.translated(text);
             let about_bindings = translated.trim() == "local" || translated.contains("bind(");
             let written = match about_bindings {
-                true => WishText { binding_preferences: vec![&translated], ..WishText::default() },
-                false => WishText { preferences: vec![&translated], ..WishText::default() },
+                true => RequirementText { binding_preferences: vec![&translated], ..RequirementText::default() },
+                false => RequirementText { preferences: vec![&translated], ..RequirementText::default() },
             };
-            match Wish::read(&written, types, classes) {
-                Ok(read) if about_bindings => wish.binding_goals.extend(read.binding_goals),
-                Ok(read) => wish.goals.extend(read.goals),
+            match Requirements::read(&written, types, classes) {
+                Ok(read) if about_bindings => requirements.binding_goals.extend(read.binding_goals),
+                Ok(read) => requirements.goals.extend(read.goals),
                 Err(complaints) => self.complain(text, *span, &complaints, findings),
             }
         }
-        wish
+        requirements
     }
 
     pub(super) fn component_type(&self, kind: usize) -> ComponentType {

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
-use application::{Application, Expansion, Inputs, Problems, Surroundings};
+use application::{Application, Existing, Expansion, Inputs, Problems};
 
 pub(crate) const SHOP: &str = r#"holdfast: 1
 application: shop
@@ -47,18 +47,18 @@ pub(crate) fn read(text: &str, inputs: &Inputs) -> Result<Application, Problems>
 }
 
 pub(crate) fn expand(text: &str) -> Expansion {
-    let expanded = read(text, &Inputs::default()).and_then(|it| it.expand(&Surroundings::default()));
+    let expanded = read(text, &Inputs::default()).and_then(|it| it.expand(&Existing::default()));
     expanded.unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 pub(crate) fn expand_after(text: &str, before: &Expansion) -> Expansion {
-    let surroundings = Surroundings { before: Some(before), others: &[] };
-    let expanded = read(text, &Inputs::default()).and_then(|it| it.expand(&surroundings));
+    let existing = Existing { before: Some(before), others: &[] };
+    let expanded = read(text, &Inputs::default()).and_then(|it| it.expand(&existing));
     expanded.unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 pub(crate) fn problems(text: &str) -> Vec<String> {
-    match read(text, &Inputs::default()).and_then(|it| it.expand(&Surroundings::default())) {
+    match read(text, &Inputs::default()).and_then(|it| it.expand(&Existing::default())) {
         Ok(_) => Vec::new(),
         Err(problems) => problems.0.iter().map(|it| format!("{}:{} {}", it.line, it.column, it.says)).collect(),
     }

@@ -46,20 +46,20 @@ class Holdfast:
 
     def prepare(self, plan, environment):
         """Writes the change; like an inventory, it is not timed."""
-        components, wishes = plan["components"], []
+        components, edits = plan["components"], []
         new = [it for it in plan["start"] if it not in plan["stop"]]
         if plan["scenario"] == "replace":
             # Whoever depends on it is stopped and started by itself.
-            wishes.append({"remove-component": "t1c0"})
+            edits.append({"remove-component": "t1c0"})
             new = ["t1c0"]
         elif plan["scenario"] == "scale":
             # Those that need other providers than before are made anew, as the rivals do.
-            wishes += [{"remove-component": it} for it in plan["stop"]]
+            edits += [{"remove-component": it} for it in plan["stop"]]
             new = plan["start"]
-        wishes += [{"add-component": self.component(components[it], environment)} for it in new]
-        wishes += [{"bind": f"{it['id']}.below → {need}.service"} for it in components.values() for need in it["needs"]
+        edits += [{"add-component": self.component(components[it], environment)} for it in new]
+        edits += [{"bind": f"{it['id']}.below → {need}.service"} for it in components.values() for need in it["needs"]
                    if it["id"] in new or need in new]
-        self.write({"strategy": "down-then-up", "wishes": wishes})
+        self.write({"strategy": "down-then-up", "edits": edits})
         self.present = components
 
     def component(self, it, environment):
@@ -94,7 +94,7 @@ class Holdfast:
     def reset(self):
         """Takes every component away; agents stay."""
         if self.present:
-            self.write({"wishes": [{"remove-component": it} for it in self.present]})
+            self.write({"edits": [{"remove-component": it} for it in self.present]})
             subprocess.run(self.command(), check=True, timeout=120, stdout=subprocess.DEVNULL)
             self.present = {}
 

@@ -255,7 +255,7 @@ fn opening() -> Opening {
         incarnation: Incarnation(1),
         links: [].into(),
         revoked: [].into(),
-        desk: None,
+        identity_calls: None,
         settings: Settings::default(),
     }
 }

@@ -10,12 +10,12 @@
 //! tier; what a first deployment asks of the manager; and, where there are not too many bindings, the simulator's
 //! prediction of that deployment, as `holdfast plan` makes it. With `--svg`, the curves are drawn.
 
-use application::{Application, Difference, Expansion, Inputs, Surroundings};
+use application::{Application, Difference, Existing, Expansion, Inputs};
 use bench::curves::{Curve, Curves};
 use model_check::{
+    environment::Line,
     inspector::Pace,
     simulate::{self, Settings, Timing},
-    surroundings::Line,
 };
 use protocol::manager::Request;
 use std::{
@@ -36,7 +36,7 @@ const ONCE: f64 = 20_000.0;
 /// How often each case is measured.
 const TURNS: usize = 5;
 /// What one process tells the other: a number for each of these.
-const FIELDS: [&str; 8] = ["components", "bindings", "wishes", "read", "expand", "difference", "plan", "peak"];
+const FIELDS: [&str; 8] = ["components", "bindings", "edits", "read", "expand", "difference", "plan", "peak"];
 
 /// One case: the tiers, how they are wired, how many of each, and what was measured.
 struct Case {
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err("usage: language [--svg FILE]".into()),
     };
     println!(
-        "| tiers | wiring | instances | components | bindings | wishes | orders | read | expand | grow by one | plan | peak memory | predict | peak memory |"
+        "| tiers | wiring | instances | components | bindings | edits | orders | read | expand | grow by one | plan | peak memory | predict | peak memory |"
     );
     println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     let mut cases = Vec::new();
@@ -128,7 +128,7 @@ impl Case {
             self.wiring(),
             count("components"),
             count("bindings"),
-            count("wishes"),
+            count("edits"),
             time("read"),
             time("expand"),
             time("difference"),
@@ -164,11 +164,11 @@ fn measure(tiers: u32, way: &str, instances: u32) -> Result<String, Box<dyn Erro
     let application = read(&file(tiers, way, instances))?;
     let read_in = begun.elapsed();
     let begun = Instant::now();
-    let before = application.expand(&Surroundings::default())?;
+    let before = application.expand(&Existing::default())?;
     let expanded_in = begun.elapsed();
     let begun = Instant::now();
     let larger = read(&file(tiers, way, instances + 1))?;
-    let after = larger.expand(&Surroundings { before: Some(&before), others: &[] })?;
+    let after = larger.expand(&Existing { before: Some(&before), others: &[] })?;
     let difference = Difference::between(&before, &after);
     let compared_in = begun.elapsed();
     if difference.replaces() || difference.removes() {
@@ -179,15 +179,15 @@ fn measure(tiers: u32, way: &str, instances: u32) -> Result<String, Box<dyn Erro
     let all = Difference::between(&empty, &before);
     let planned = all.planned(&empty, &before, &[], all.usual_strategy(&before), &BTreeMap::new());
     let planned_in = begun.elapsed();
-    let (components, bindings, wishes) = (before.components.len(), before.bindings(), planned.change.wishes.len());
+    let (components, bindings, edits) = (before.components.len(), before.bindings(), planned.change.edits.len());
     let [read_in, expanded_in, compared_in, planned_in] =
         [read_in, expanded_in, compared_in, planned_in].map(milliseconds);
-    Ok(format!("{components} {bindings} {wishes} {read_in} {expanded_in} {compared_in} {planned_in} {}", peak_mb()?))
+    Ok(format!("{components} {bindings} {edits} {read_in} {expanded_in} {compared_in} {planned_in} {}", peak_mb()?))
 }
 
 /// A first deployment in the simulator, every start a second, messages at once.
 fn predict(tiers: u32, way: &str, instances: u32) -> Result<String, Box<dyn Error>> {
-    let after = read(&file(tiers, way, instances))?.expand(&Surroundings::default())?;
+    let after = read(&file(tiers, way, instances))?.expand(&Existing::default())?;
     let empty = Expansion::empty(after.application.clone());
     let all = Difference::between(&empty, &after);
     let change = all.planned(&empty, &after, &[], all.usual_strategy(&after), &BTreeMap::new()).change;

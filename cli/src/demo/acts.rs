@@ -13,7 +13,7 @@ use crate::{
     screen::{self, bold, coloured, lasting},
 };
 use cloud_manager::{
-    client::{Events, Happening},
+    client::{Events, StreamItem},
     document::{Accepted, EventDocument, NewChange, Status},
 };
 use model_check::audit::Past;
@@ -209,8 +209,8 @@ impl<'a> Play<'a> {
     async fn follow(&mut self, change: u64) -> Result<(), Failure> {
         loop {
             let event = match self.events.next().await? {
-                Some(Happening::Event(event)) => event,
-                Some(Happening::Gap(_)) => continue,
+                Some(StreamItem::Event(event)) => event,
+                Some(StreamItem::Gap(_)) => continue,
                 None => return Err(Failure::Demo("the manager ended the stream of events".into())),
             };
             self.hear(&event)?;

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::shop_service::READY;
-use cloud_manager::document::{NewChange, NewComponent, NewExport, NewImport, NewVm, WishDocument};
+use cloud_manager::document::{EditDocument, NewChange, NewComponent, NewExport, NewImport, NewVm};
 use protocol::Strategy;
 use serde_json::json;
 use std::{collections::BTreeMap, path::Path};
@@ -37,52 +37,52 @@ pub(super) fn components() -> Vec<String> {
 
 /// Everything there is at first.
 pub(super) fn deploy(program: &Path) -> NewChange {
-    let vm = |name: &&str| WishDocument::AddVm(NewVm { name: (*name).into(), cloud: Some("local".into()) });
-    let mut wishes: Vec<WishDocument> = VMS.iter().map(vm).collect();
+    let vm = |name: &&str| EditDocument::AddVm(NewVm { name: (*name).into(), cloud: Some("local".into()) });
+    let mut edits: Vec<EditDocument> = VMS.iter().map(vm).collect();
     let strong = |export: &str| NewImport { export: export.into(), strong: Some(1), ..NewImport::default() };
     let weak = |export: &str| NewImport { export: export.into(), weak: Some(1), ..NewImport::default() };
     let shop = |name, vm, start_up_ms| Part { name, vm, start_up_ms, imports: vec![], export: None };
-    wishes.push(Part { imports: vec![("app", strong("page"))], ..shop(FRONT, "front", 200) }.wish(program));
+    edits.push(Part { imports: vec![("app", strong("page"))], ..shop(FRONT, "front", 200) }.edit(program));
     for (app, vm) in APPS {
         let imports = vec![("sql", strong("sql")), ("cache", weak("cache"))];
-        wishes.push(Part { imports, export: Some("page"), ..shop(app, vm, 300) }.wish(program));
-        wishes.push(bind(FRONT, "app", app, "page"));
-        wishes.push(bind(app, "cache", CACHE, "cache"));
+        edits.push(Part { imports, export: Some("page"), ..shop(app, vm, 300) }.edit(program));
+        edits.push(bind(FRONT, "app", app, "page"));
+        edits.push(bind(app, "cache", CACHE, "cache"));
     }
-    wishes.push(Part { export: Some("cache"), ..shop(CACHE, STRUCK, 200) }.wish(program));
-    wishes.extend(with_database(program, 1));
-    NewChange { wishes, ..NewChange::default() }
+    edits.push(Part { export: Some("cache"), ..shop(CACHE, STRUCK, 200) }.edit(program));
+    edits.extend(with_database(program, 1));
+    NewChange { edits, ..NewChange::default() }
 }
 
 /// Another database in the place of the one that is there.
 pub(super) fn replace_database(program: &Path, number: u32, strategy: Strategy) -> NewChange {
-    let mut wishes = vec![WishDocument::RemoveComponent(database(number - 1))];
-    wishes.extend(with_database(program, number));
-    NewChange { strategy, wishes, ..NewChange::default() }
+    let mut edits = vec![EditDocument::RemoveComponent(database(number - 1))];
+    edits.extend(with_database(program, number));
+    NewChange { strategy, edits, ..NewChange::default() }
 }
 
 /// One component stops and starts again.
 pub(super) fn restart(component: &str) -> NewChange {
-    NewChange { wishes: vec![WishDocument::RestartComponent(component.into())], ..NewChange::default() }
+    NewChange { edits: vec![EditDocument::RestartComponent(component.into())], ..NewChange::default() }
 }
 
 /// Nothing stays.
 pub(super) fn remove_everything() -> NewChange {
-    let wishes = VMS.iter().map(|vm| WishDocument::RemoveVm((*vm).into())).collect();
-    NewChange { wishes, ..NewChange::default() }
+    let edits = VMS.iter().map(|vm| EditDocument::RemoveVm((*vm).into())).collect();
+    NewChange { edits, ..NewChange::default() }
 }
 
 /// A database, and both applications bound to it.
-fn with_database(program: &Path, number: u32) -> Vec<WishDocument> {
+fn with_database(program: &Path, number: u32) -> Vec<EditDocument> {
     let name = database(number);
     let part = Part { name: &name, vm: DATABASE_VM, start_up_ms: 400, imports: vec![], export: Some("sql") };
-    let mut wishes = vec![part.wish(program)];
-    wishes.extend(APPS.iter().map(|(app, _)| bind(app, "sql", &name, "sql")));
-    wishes
+    let mut edits = vec![part.edit(program)];
+    edits.extend(APPS.iter().map(|(app, _)| bind(app, "sql", &name, "sql")));
+    edits
 }
 
-fn bind(client: &str, import: &str, provider: &str, export: &str) -> WishDocument {
-    WishDocument::Bind(format!("{client}.{import} → {provider}.{export}"))
+fn bind(client: &str, import: &str, provider: &str, export: &str) -> EditDocument {
+    EditDocument::Bind(format!("{client}.{import} → {provider}.{export}"))
 }
 
 /// One component of the shop.
@@ -100,7 +100,7 @@ const PROVIDERS: &str = "{% for import, providers in imports | items %}{% for pr
                          {% endfor %}{% endfor %}";
 
 impl Part<'_> {
-    fn wish(self, program: &Path) -> WishDocument {
+    fn edit(self, program: &Path) -> EditDocument {
         let program = program.display().to_string();
         let start_up_ms = self.start_up_ms.to_string();
         let run = [
@@ -129,7 +129,7 @@ impl Part<'_> {
             },
         });
         let export = |name: &str| (name.to_owned(), NewExport { values: vec!["address".into()], capacity: None });
-        WishDocument::AddComponent(NewComponent {
+        EditDocument::AddComponent(NewComponent {
             name: self.name.into(),
             vm: self.vm.into(),
             imports: self.imports.into_iter().map(|(name, import)| (name.to_owned(), import)).collect(),

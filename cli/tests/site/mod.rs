@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
 use cloud_manager::access::Access;
-use cloud_manager::client::{Client, Happening};
-use cloud_manager::document::{Accepted, EventDocument, JoinToken, NewChange, NewJoinToken, Status, WishDocument};
+use cloud_manager::client::{Client, StreamItem};
+use cloud_manager::document::{Accepted, EditDocument, EventDocument, JoinToken, NewChange, NewJoinToken, Status};
 use runtime::DataDirectory;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -204,14 +204,14 @@ impl Site {
             let mut events = self.client.events(after).await.unwrap();
             loop {
                 match events.next().await.unwrap().expect("the manager goes on talking") {
-                    Happening::Event(event) => {
+                    StreamItem::Event(event) => {
                         let is_last = fits(&event);
                         told.push(*event);
                         if is_last {
                             return;
                         }
                     }
-                    Happening::Gap(_) => panic!("so little is never forgotten"),
+                    StreamItem::Gap(_) => panic!("so little is never forgotten"),
                 }
             }
         };
@@ -261,8 +261,8 @@ impl Site {
     /// Takes everything away, and checks that no process, no port and no directory of a VM is left.
     pub(crate) async fn remove_everything(&self) {
         let vms = self.status().await.vms;
-        let wishes = vms.into_iter().map(|vm| WishDocument::RemoveVm(vm.name)).collect();
-        let change = serde_json::to_value(NewChange { wishes, ..NewChange::default() }).unwrap();
+        let edits = vms.into_iter().map(|vm| EditDocument::RemoveVm(vm.name)).collect();
+        let change = serde_json::to_value(NewChange { edits, ..NewChange::default() }).unwrap();
         self.make(&change).await;
         let left: Vec<_> = std::fs::read_dir(self.data().join("local")).unwrap().flatten().collect();
         assert!(left.is_empty(), "{left:?}");

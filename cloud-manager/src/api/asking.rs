@@ -5,8 +5,8 @@ use super::{
     problem::{Problem, json},
     reading::{Asked, Document, Named, Part},
 };
-use crate::desk::Applied;
 use crate::document::{Accepted, ApplicationRecord, JoinToken, NewChange, NewJoinToken, NewToken, OperatorToken};
+use crate::handle::Applied;
 use crate::office::LOCAL;
 use axum::{
     extract::State,
@@ -34,8 +34,8 @@ const TOKEN_NAME_MAX: usize = 128;
 impl Api {
     async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<Response, Problem> {
         // Read before asking, so that a stream of what comes after misses nothing.
-        let events_after = *self.desk.newest().borrow();
-        self.answer(events_after, self.desk.ask(request, clouds).await?)
+        let events_after = *self.manager.newest().borrow();
+        self.answer(events_after, self.manager.ask(request, clouds).await?)
     }
 
     fn answer(&self, events_after: u64, news: News) -> Result<Response, Problem> {
@@ -63,7 +63,7 @@ pub(super) async fn make(
     Document(mut change): Document<NewChange>,
 ) -> Result<Response, Problem> {
     if change.takes_secrets_over() {
-        let filled = api.desk.look(move |machine| {
+        let filled = api.manager.look(move |machine| {
             let problems = change.take_secrets_over(machine.book());
             (change, problems)
         });
@@ -84,11 +84,11 @@ pub(super) async fn make(
         _ if query.dry_run => {}
         None => return api.ask(Request::Make(change), clouds).await,
         Some(application) => {
-            let events_after = *api.desk.newest().borrow();
-            return api.answer(events_after, api.desk.apply(Request::Make(change), clouds, application).await?);
+            let events_after = *api.manager.newest().borrow();
+            return api.answer(events_after, api.manager.apply(Request::Make(change), clouds, application).await?);
         }
     }
-    let copy = api.desk.look(protocol::CloudManager::clone).await?;
+    let copy = api.manager.look(protocol::CloudManager::clone).await?;
     let predicted = tokio::task::spawn_blocking(move || forecast::predict(copy, change)).await;
     let predicted = predicted.map_err(|error| {
         tracing::error!(%error, "a prediction broke off");
@@ -102,7 +102,7 @@ fn applied(application: &ApplicationRecord) -> Result<Applied, Problem> {
         |error: NameError| Problem::malformed("the application's name is malformed", vec![error.to_string()]);
     let record = Some(&application.record).filter(|record| !record.is_null()).map(Value::to_string);
     let name = Name::new(&application.name).map_err(malformed)?;
-    Ok(Applied { name, record, replaces: application.version, deed: application.deed.unwrap_or_default() })
+    Ok(Applied { name, record, replaces: application.version, intent: application.intent.unwrap_or_default() })
 }
 
 pub(super) async fn retry(State(api): State<Api>, Named(component): Named) -> Result<Response, Problem> {
@@ -119,29 +119,29 @@ pub(super) async fn lost(State(api): State<Api>, Named(vm): Named) -> Result<Res
 
 pub(super) async fn invite(
     State(api): State<Api>,
-    Document(wish): Document<NewJoinToken>,
+    Document(edit): Document<NewJoinToken>,
 ) -> Result<Response, Problem> {
-    let vm = wish.vm.as_deref().map(VmName::parse).transpose();
+    let vm = edit.vm.as_deref().map(VmName::parse).transpose();
     let vm = vm.map_err(|error| Problem::malformed("the VM's name is malformed", vec![error.to_string()]))?;
-    let good_for_s = wish.good_for_s.unwrap_or(GOOD_FOR_S);
+    let good_for_s = edit.good_for_s.unwrap_or(GOOD_FOR_S);
     if good_for_s == 0 || good_for_s > GOOD_FOR_S_MAX {
         let error = format!("an invitation is good for 1 to {GOOD_FOR_S_MAX} seconds, not {good_for_s}");
         return Err(Problem::malformed(error, Vec::new()));
     }
-    let text = api.desk.invite(vm, good_for_s).await?;
+    let text = api.manager.invite(vm, good_for_s).await?;
     let expires_at_ms = now_ms().saturating_add(good_for_s.saturating_mul(1_000));
     Ok(json(StatusCode::CREATED, &JoinToken { text, expires_at_ms }))
 }
 
 pub(super) async fn create_token(
     State(api): State<Api>,
-    Document(wish): Document<NewToken>,
+    Document(edit): Document<NewToken>,
 ) -> Result<Response, Problem> {
-    if wish.name.chars().count() > TOKEN_NAME_MAX || wish.name.chars().any(char::is_control) {
+    if edit.name.chars().count() > TOKEN_NAME_MAX || edit.name.chars().any(char::is_control) {
         let error = format!("the name of a token has at most {TOKEN_NAME_MAX} characters, and no control characters");
         return Err(Problem::malformed(error, Vec::new()));
     }
-    let made = with_tokens(&api, move |tokens| tokens.create(&wish.name, wish.role, now_ms())).await?;
+    let made = with_tokens(&api, move |tokens| tokens.create(&edit.name, edit.role, now_ms())).await?;
     let (text, token) = made;
     Ok(json(StatusCode::CREATED, &OperatorToken { text, token }))
 }

@@ -4,8 +4,8 @@
 //! They are read once, in order, and folded into a few small maps; looking again reads only what is new.
 
 use crate::{
-    desk::{Desk, Event, Halted},
     document::{ChangeRecord, Deaths, PhaseRecord, digest::digest},
+    handle::{Event, Halted, ManagerHandle},
 };
 use protocol::{
     ChangeId, ComponentId, ComponentState, Kind, Need, Operation, VmId,
@@ -75,9 +75,9 @@ struct VmLife {
 
 impl Chronicle {
     /// Reads what is new.
-    pub(super) async fn catch_up(&mut self, desk: &Desk) -> Result<(), Halted> {
+    pub(super) async fn catch_up(&mut self, manager: &ManagerHandle) -> Result<(), Halted> {
         loop {
-            let events = desk.events_after(self.newest, PAGE).await?;
+            let events = manager.events_after(self.newest, PAGE).await?;
             if events.is_empty() {
                 return Ok(());
             }

@@ -43,7 +43,7 @@ pub(super) async fn events(
     let room = api.streams.clone().try_acquire_owned().map_err(busy)?;
     let (sender, body) = Channel::<Bytes, Infallible>::new(UNDER_WAY);
     // Whoever has seen more than there is has seen another manager: it begins with what comes next.
-    let newest = *api.desk.newest().borrow();
+    let newest = *api.manager.newest().borrow();
     let after = after.map_or(newest, |after| after.min(newest));
     tokio::spawn(async move {
         let mut halting = api.halting.subscribe();
@@ -59,15 +59,15 @@ pub(super) async fn events(
     Ok(response)
 }
 
-/// Sends what comes after a number until nobody reads any more, or nobody is at the desk.
+/// Sends what comes after a number until nobody reads any more, or nobody is at the manager.
 async fn follow(api: &Api, mut after: u64, mut sender: Sender<Bytes, Infallible>) {
-    let mut newest = api.desk.newest();
+    let mut newest = api.manager.newest();
     // So that the head of the answer leaves at once.
     let mut alive = send(&mut sender, ": events follow\n\n".into()).await;
     while alive {
         // Marked as seen before reading: what comes while reading rings again.
         newest.borrow_and_update();
-        let Ok(events) = api.desk.events_after(after, PAGE).await else { return };
+        let Ok(events) = api.manager.events_after(after, PAGE).await else { return };
         // All that is there leaves in one piece: each piece costs the reader and us a record of TLS.
         let mut piece = String::new();
         if let Some(first) = events.first().filter(|first| first.number > after + 1) {

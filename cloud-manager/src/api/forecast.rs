@@ -7,7 +7,7 @@
 
 use crate::document::{Difference, Prediction};
 use protocol::{
-    Change, CloudManager, ComponentState, Name, Need, Refusal, Strategy, Wish,
+    Change, CloudManager, ComponentState, Edit, Name, Need, Refusal, Strategy,
     manager::{BindingEntry, Book, ComponentEntry, Input, News, Output, Request},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,16 +16,16 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn predict(mut copy: CloudManager, change: Change) -> Result<Prediction, Vec<Refusal>> {
     let before = standing(copy.book());
     let strategy = change.strategy;
-    let restarted = change.wishes.iter().filter_map(|wish| match wish {
-        Wish::RestartComponent { component } => Some(component.clone()),
+    let restarted = change.edits.iter().filter_map(|edit| match edit {
+        Edit::RestartComponent { component } => Some(component.clone()),
         _ => None,
     });
     let restarted: BTreeSet<Name> = restarted.collect();
     let needs: Needs = change
-        .wishes
+        .edits
         .iter()
-        .filter_map(|wish| match wish {
-            Wish::SetNeed { component, import, number } => Some(((component.clone(), import.clone()), *number)),
+        .filter_map(|edit| match edit {
+            Edit::SetNeed { component, import, number } => Some(((component.clone(), import.clone()), *number)),
             _ => None,
         })
         .collect();

@@ -36,7 +36,7 @@ fn let_in(api: &Api, role: Option<Role>, headers: &HeaderMap) -> Result<(), Prob
 
 async fn work(api: &Api, request: Request, next: Next) -> Result<Response, Problem> {
     if *api.halting.borrow() {
-        return Err(crate::desk::Halted.into());
+        return Err(crate::handle::Halted.into());
     }
     let busy = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once (try again in a moment)");
     let _room = api.requests.try_acquire().map_err(busy)?;

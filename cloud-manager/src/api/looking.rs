@@ -8,8 +8,8 @@ use super::{
     reading::{Asked, Named, Part},
     view, why,
 };
-use crate::desk::{Clouds, DeskError};
 use crate::document::{ApplicationRecord, EventDocument, NewComponent, Well};
+use crate::handle::{CallError, Clouds};
 use axum::{extract::State, http::StatusCode, response::Response};
 use protocol::letter::Question;
 use protocol::{ChangeId, CloudManager, Kind, Name, manager::ImportEntry};
@@ -26,7 +26,7 @@ impl Api {
     /// The chronicle, with all that has happened until now.
     async fn chronicle(&self) -> Result<OwnedMutexGuard<Chronicle>, Problem> {
         let mut chronicle = self.chronicle.clone().lock_owned().await;
-        chronicle.catch_up(&self.desk).await?;
+        chronicle.catch_up(&self.manager).await?;
         Ok(chronicle)
     }
 
@@ -41,7 +41,7 @@ impl Api {
             chronicle.learn(machine.book());
             look(machine, clouds, &chronicle)
         };
-        Ok(self.desk.look_at_clouds(looking).await?)
+        Ok(self.manager.look_at_clouds(looking).await?)
     }
 }
 
@@ -50,7 +50,7 @@ fn found(value: &impl Serialize) -> Result<Response, Problem> {
 }
 
 pub(super) async fn health(State(api): State<Api>) -> Result<Response, Problem> {
-    api.desk.look(|_| ()).await?;
+    api.manager.look(|_| ()).await?;
     found(&Well { well: true, version: env!("CARGO_PKG_VERSION").into() })
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn status(State(api): State<Api>) -> Result<Response, Problem> 
 }
 
 pub(super) async fn vms(State(api): State<Api>) -> Result<Response, Problem> {
-    found(&api.desk.look(|machine| view::vms(machine.book())).await?)
+    found(&api.manager.look(|machine| view::vms(machine.book())).await?)
 }
 
 pub(super) async fn components(State(api): State<Api>) -> Result<Response, Problem> {
@@ -91,7 +91,7 @@ pub(super) async fn why(State(api): State<Api>, Named(name): Named) -> Result<Re
 
 pub(super) async fn definition(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
     let missing = format!("there is no component {name:?}");
-    let definition = api.desk.look(move |machine| {
+    let definition = api.manager.look(move |machine| {
         let entry = machine.book().component(&name)?;
         let vm = &machine.book().vm_of(entry).name;
         let mut kind = Kind::clone(&entry.kind);
@@ -105,7 +105,7 @@ pub(super) async fn definition(State(api): State<Api>, Named(name): Named) -> Re
 }
 
 pub(super) async fn bindings(State(api): State<Api>) -> Result<Response, Problem> {
-    found(&api.desk.look(|machine| view::bindings(machine.book())).await?)
+    found(&api.manager.look(|machine| view::bindings(machine.book())).await?)
 }
 
 pub(super) async fn changes(State(api): State<Api>) -> Result<Response, Problem> {
@@ -132,7 +132,7 @@ pub(super) async fn change(State(api): State<Api>, Part(id): Part) -> Result<Res
     drop(chronicle);
     let mut after = first.saturating_sub(1);
     while record.events.len() < EVENTS_MAX {
-        let events = api.desk.events_after(after, 1_000).await?;
+        let events = api.manager.events_after(after, 1_000).await?;
         let Some(newest) = events.last() else { break };
         after = newest.number;
         let inside = events.iter().filter(|event| last == 0 || event.number <= last).map(EventDocument::from);
@@ -162,15 +162,15 @@ pub(super) async fn logs(
         machine.book().components().filter(|it| it.name == component).find_map(|it| view::failure(it, chronicle))
     });
     let failed = failed.await?.is_some();
-    match api.desk.question(name, Question::Output { bytes_max }).await {
+    match api.manager.question(name, Question::Output { bytes_max }).await {
         // What fails before anything is run, such as a template, has written nothing.
-        Err(DeskError::Unknown(_)) if failed => Ok(plain(String::new())),
+        Err(CallError::Unknown(_)) if failed => Ok(plain(String::new())),
         written => Ok(plain(written?)),
     }
 }
 
 pub(super) async fn drift(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
-    Ok(plain(api.desk.question(name, Question::Drift).await?))
+    Ok(plain(api.manager.question(name, Question::Drift).await?))
 }
 
 fn plain(text: String) -> Response {
@@ -185,12 +185,12 @@ pub(super) async fn tokens(State(api): State<Api>) -> Result<Response, Problem> 
 }
 
 pub(super) async fn applications(State(api): State<Api>) -> Result<Response, Problem> {
-    let kept = api.desk.applications().await?;
+    let kept = api.manager.applications().await?;
     found(&kept.into_iter().map(|(name, record)| recorded(&name, &record)).collect::<Vec<_>>())
 }
 
 pub(super) async fn application(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
-    let kept = api.desk.applications().await?;
+    let kept = api.manager.applications().await?;
     let record = kept.get(&name).ok_or_else(|| Problem::not_found(format!("there is no application {name:?}")))?;
     found(&recorded(&name, record))
 }
@@ -199,5 +199,5 @@ fn recorded(name: &Name, record: &str) -> ApplicationRecord {
     // It was JSON when it came in.
     let version = Some(ApplicationRecord::version_of(Some(record)));
     let record = serde_json::from_str(record).unwrap_or_default();
-    ApplicationRecord { name: name.to_string(), record, version, deed: None }
+    ApplicationRecord { name: name.to_string(), record, version, intent: None }
 }

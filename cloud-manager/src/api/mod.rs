@@ -1,7 +1,7 @@
-//! HTTPS and JSON for operators, in front of the [`crate::desk`].
+//! HTTPS and JSON for operators, in front of the [`crate::manager`].
 //!
 //! A request passes the guard (is there room, whose token is it, may its role do this), is read into a document, becomes
-//! one call at the desk, and its answer goes back as a document. Nothing here decides about the protocol, and nothing that
+//! one call at the manager, and its answer goes back as a document. Nothing here decides about the protocol, and nothing that
 //! comes from outside can do more than be answered with what is wrong with it.
 //!
 //! | file | what it does |
@@ -37,7 +37,7 @@ pub use certificate::{Certificate, CertificateError};
 pub use listen::serve;
 pub use tokens::{Tokens, TokensError};
 
-use crate::desk::Desk;
+use crate::handle::ManagerHandle;
 use chronicle::Chronicle;
 use std::{
     sync::Arc,
@@ -84,7 +84,7 @@ impl Default for Settings {
 /// What the routes share.
 #[derive(Clone, Debug)]
 pub struct Api {
-    desk: Desk,
+    manager: ManagerHandle,
     tokens: Arc<Tokens>,
     settings: Settings,
     requests: Arc<Semaphore>,
@@ -94,10 +94,10 @@ pub struct Api {
 }
 
 impl Api {
-    /// An API in front of this desk, open to these tokens.
-    pub fn new(desk: Desk, tokens: Arc<Tokens>, settings: Settings) -> Self {
+    /// An API in front of this manager, open to these tokens.
+    pub fn new(manager: ManagerHandle, tokens: Arc<Tokens>, settings: Settings) -> Self {
         Self {
-            desk,
+            manager,
             tokens,
             settings,
             requests: Arc::new(Semaphore::new(settings.requests_max)),

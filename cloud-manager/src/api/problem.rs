@@ -1,8 +1,8 @@
 //! Why a request was not carried out, as an answer.
 
 use crate::{
-    desk::{DeskError, Halted},
     document::Problems,
+    handle::{CallError, Halted},
 };
 use axum::{
     body::Body,
@@ -46,12 +46,12 @@ impl From<Halted> for Problem {
     }
 }
 
-impl From<DeskError> for Problem {
-    fn from(error: DeskError) -> Self {
+impl From<CallError> for Problem {
+    fn from(error: CallError) -> Self {
         let status = match error {
-            DeskError::Unknown(_) => StatusCode::NOT_FOUND,
-            DeskError::Outdated(_) => StatusCode::CONFLICT,
-            DeskError::Halted(_) | DeskError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            CallError::Unknown(_) => StatusCode::NOT_FOUND,
+            CallError::Outdated(_) => StatusCode::CONFLICT,
+            CallError::Halted(_) | CallError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, error.to_string())
     }

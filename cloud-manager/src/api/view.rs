@@ -4,13 +4,13 @@ use super::{
     chronicle::Chronicle,
     waits::{self, Waits},
 };
-use crate::desk::Clouds;
 use crate::document::{
     Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm,
     digest::with_needs,
     event::{state_name, vm_state_name},
     quoted,
 };
+use crate::handle::Clouds;
 use crate::office::LOCAL;
 use protocol::{
     CloudManager, ComponentState,

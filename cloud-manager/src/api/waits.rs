@@ -1,7 +1,7 @@
 //! What waits, and for what: the question that an operator asks at three in the morning.
 
 use super::view::state;
-use crate::{desk::Clouds, document::quoted};
+use crate::{document::quoted, handle::Clouds};
 use protocol::{
     ChangeId, ComponentState, Name, Need, Operation,
     manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, Waiting},

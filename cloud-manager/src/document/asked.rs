@@ -1,6 +1,6 @@
 //! What was asked, in a few words: for the history, where the whole change would be too much.
 
-use protocol::{Wish, manager::Request};
+use protocol::{Edit, manager::Request};
 
 /// At most so many things are named; the others are counted.
 const NAMED_MAX: usize = 3;
@@ -9,8 +9,8 @@ const NAMED_MAX: usize = 3;
 pub fn in_words(request: &Request) -> String {
     match request {
         Request::Make(change) => {
-            let named: Vec<String> = change.wishes.iter().take(NAMED_MAX).map(wish_in_words).collect();
-            let more = change.wishes.len() - named.len();
+            let named: Vec<String> = change.edits.iter().take(NAMED_MAX).map(wish_in_words).collect();
+            let more = change.edits.len() - named.len();
             let text = named.join(", ");
             match (named.is_empty(), more) {
                 (true, _) => "nothing".into(),
@@ -24,15 +24,15 @@ pub fn in_words(request: &Request) -> String {
     }
 }
 
-fn wish_in_words(wish: &Wish) -> String {
-    match wish {
-        Wish::AddVm { vm } => format!("add vm {vm}"),
-        Wish::RemoveVm { vm } => format!("remove vm {vm}"),
-        Wish::AddComponent { component, vm, .. } => format!("add {component} on {vm}"),
-        Wish::RemoveComponent { component } => format!("remove {component}"),
-        Wish::RestartComponent { component } => format!("restart {component}"),
-        Wish::SetNeed { component, import, number } => format!("{component}.{import} needs {number}"),
-        Wish::AddBinding(wire) => format!("bind {wire}"),
-        Wish::RemoveBinding(wire) => format!("unbind {wire}"),
+fn wish_in_words(edit: &Edit) -> String {
+    match edit {
+        Edit::AddVm { vm } => format!("add vm {vm}"),
+        Edit::RemoveVm { vm } => format!("remove vm {vm}"),
+        Edit::AddComponent { component, vm, .. } => format!("add {component} on {vm}"),
+        Edit::RemoveComponent { component } => format!("remove {component}"),
+        Edit::RestartComponent { component } => format!("restart {component}"),
+        Edit::SetNeed { component, import, number } => format!("{component}.{import} needs {number}"),
+        Edit::AddBinding(wire) => format!("bind {wire}"),
+        Edit::RemoveBinding(wire) => format!("unbind {wire}"),
     }
 }

@@ -4,7 +4,7 @@
 //! at once; whether the change *fits* what there is, only the manager can say.
 
 use super::recipe;
-use protocol::{Change, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire, Wish};
+use protocol::{Change, Edit, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
@@ -27,7 +27,7 @@ pub struct NewChange {
     #[serde(default)]
     pub incomplete: bool,
     /// One thing each that is to be different.
-    pub wishes: Vec<WishDocument>,
+    pub edits: Vec<EditDocument>,
     /// The application that it makes as it is described, to be remembered exactly if the change is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<ApplicationRecord>,
@@ -49,13 +49,13 @@ pub struct ApplicationRecord {
     pub version: Option<u64>,
     /// What is done to it, for the history; `apply`, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deed: Option<Deed>,
+    pub intent: Option<Intent>,
 }
 
 /// What is done to an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Deed {
+pub enum Intent {
     /// It is made as a file describes it.
     #[default]
     Apply,
@@ -73,7 +73,7 @@ pub enum Deed {
     Remove,
 }
 
-impl fmt::Display for Deed {
+impl fmt::Display for Intent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Apply => "apply",
@@ -101,7 +101,7 @@ impl ApplicationRecord {
 /// One thing that is to be different.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum WishDocument {
+pub enum EditDocument {
     /// A new VM.
     AddVm(NewVm),
     /// The VM of this name goes, with all its components.
@@ -226,18 +226,18 @@ impl NewChange {
     pub fn read(&self) -> Result<(Change, BTreeMap<Name, String>), Vec<String>> {
         let mut reading = Reading::default();
         let mut clouds = BTreeMap::new();
-        let mut wishes = Vec::with_capacity(self.wishes.len());
-        for (place, wish) in self.wishes.iter().enumerate() {
-            let read = reading.at(format!("wishes[{place}]"), |reading| reading.wish(wish));
-            if let (WishDocument::AddVm(NewVm { cloud: Some(cloud), .. }), Some(Wish::AddVm { vm })) = (wish, &read) {
+        let mut edits = Vec::with_capacity(self.edits.len());
+        for (place, edit) in self.edits.iter().enumerate() {
+            let read = reading.at(format!("edits[{place}]"), |reading| reading.edit(edit));
+            if let (EditDocument::AddVm(NewVm { cloud: Some(cloud), .. }), Some(Edit::AddVm { vm })) = (edit, &read) {
                 clouds.insert(vm.clone(), cloud.clone());
             }
-            wishes.extend(read);
+            edits.extend(read);
         }
         if !reading.problems.is_empty() {
             return Err(reading.problems);
         }
-        Ok((Change { strategy: self.strategy, incomplete: self.incomplete, wishes }, clouds))
+        Ok((Change { strategy: self.strategy, incomplete: self.incomplete, edits }, clouds))
     }
 }
 
@@ -318,35 +318,35 @@ impl Reading {
         self.take(Name::new(text))
     }
 
-    fn wish(&mut self, wish: &WishDocument) -> Option<Wish> {
-        match wish {
-            WishDocument::AddVm(NewVm { name, .. }) => {
-                self.at("add-vm", |reading| reading.name("name", name)).map(|vm| Wish::AddVm { vm })
+    fn edit(&mut self, edit: &EditDocument) -> Option<Edit> {
+        match edit {
+            EditDocument::AddVm(NewVm { name, .. }) => {
+                self.at("add-vm", |reading| reading.name("name", name)).map(|vm| Edit::AddVm { vm })
             }
-            WishDocument::RemoveVm(vm) => self.name("remove-vm", vm).map(|vm| Wish::RemoveVm { vm }),
-            WishDocument::AddComponent(component) => {
+            EditDocument::RemoveVm(vm) => self.name("remove-vm", vm).map(|vm| Edit::RemoveVm { vm }),
+            EditDocument::AddComponent(component) => {
                 self.at(format!("add-component {:?}", component.name), |reading| reading.component(component))
             }
-            WishDocument::RemoveComponent(component) => {
-                self.name("remove-component", component).map(|component| Wish::RemoveComponent { component })
+            EditDocument::RemoveComponent(component) => {
+                self.name("remove-component", component).map(|component| Edit::RemoveComponent { component })
             }
-            WishDocument::RestartComponent(component) => {
-                self.name("restart-component", component).map(|component| Wish::RestartComponent { component })
+            EditDocument::RestartComponent(component) => {
+                self.name("restart-component", component).map(|component| Edit::RestartComponent { component })
             }
-            WishDocument::SetNeed(NewNeed { component, import, number }) => self.at("set-need", |reading| {
+            EditDocument::SetNeed(NewNeed { component, import, number }) => self.at("set-need", |reading| {
                 let (component, import) = (reading.name("component", component), reading.name("import", import));
-                Some(Wish::SetNeed { component: component?, import: import?, number: *number })
+                Some(Edit::SetNeed { component: component?, import: import?, number: *number })
             }),
-            WishDocument::Bind(text) => {
-                self.at("bind", |reading| reading.take(read_binding(text))).map(Wish::AddBinding)
+            EditDocument::Bind(text) => {
+                self.at("bind", |reading| reading.take(read_binding(text))).map(Edit::AddBinding)
             }
-            WishDocument::Unbind(text) => {
-                self.at("unbind", |reading| reading.take(read_binding(text))).map(Wish::RemoveBinding)
+            EditDocument::Unbind(text) => {
+                self.at("unbind", |reading| reading.take(read_binding(text))).map(Edit::RemoveBinding)
             }
         }
     }
 
-    fn component(&mut self, component: &NewComponent) -> Option<Wish> {
+    fn component(&mut self, component: &NewComponent) -> Option<Edit> {
         let (name, vm) = (self.name("name", &component.name), self.name("vm", &component.vm));
         let before = self.problems.len();
         let (mut imports, mut exports) = (BTreeMap::new(), BTreeMap::new());
@@ -368,7 +368,7 @@ impl Reading {
         let recipe = self.at("recipe", |reading| reading.take(recipe::read(&component.recipe)))?;
         let kind = recipe.kind(imports, exports, patience_of);
         let sound = self.problems.len() == before;
-        Some(Wish::AddComponent { component: name?, vm: vm?, kind: sound.then(|| Arc::new(kind))? })
+        Some(Edit::AddComponent { component: name?, vm: vm?, kind: sound.then(|| Arc::new(kind))? })
     }
 
     fn import(&mut self, name: &str, import: &NewImport) -> Option<(Name, Import)> {
@@ -427,17 +427,17 @@ mod tests {
             "recipe": { "operations": { "rebind": { "signal": "HUP" } } } }"#;
         let component: NewComponent = serde_json::from_str(text).unwrap();
         let read = |component: &NewComponent| {
-            let wishes = vec![WishDocument::AddComponent(component.clone())];
-            NewChange { wishes, ..NewChange::default() }.read().unwrap().0
+            let edits = vec![EditDocument::AddComponent(component.clone())];
+            NewChange { edits, ..NewChange::default() }.read().unwrap().0
         };
         let change = read(&component);
-        let [Wish::AddComponent { component, vm, kind }] = change.wishes.as_slice() else { panic!("one wish") };
+        let [Edit::AddComponent { component, vm, kind }] = change.edits.as_slice() else { panic!("one edit") };
         assert_eq!(read(&NewComponent::of(component, vm, kind)), change);
     }
 
     #[test]
     fn everything_that_is_wrong_is_said_at_once_with_its_place() {
-        let text = r#"{ "wishes": [
+        let text = r#"{ "edits": [
             { "add-vm": { "name": "" } },
             { "bind": "nothing" },
             { "add-component": { "name": "a b", "vm": "web",
@@ -445,12 +445,12 @@ mod tests {
                 "patience": { "walk": { "retries": 1, "pause_ms_first": 1 } }, "recipe": 7 } } ] }"#;
         let problems = serde_json::from_str::<NewChange>(text).unwrap().read().unwrap_err();
         let places: Vec<&str> = problems.iter().filter_map(|problem| problem.split(": ").next()).collect();
-        let component = "wishes[2].add-component \"a b\"";
+        let component = "edits[2].add-component \"a b\"";
         assert_eq!(
             places,
             [
-                "wishes[0].add-vm.name".to_string(),
-                "wishes[1].bind".into(),
+                "edits[0].add-vm.name".to_string(),
+                "edits[1].bind".into(),
                 format!("{component}.name"),
                 format!("{component}.imports.d.b"),
                 format!("{component}.imports.x"),

@@ -1,6 +1,6 @@
 //! What has happened: events, and the record of a change that follows from them.
 
-use crate::desk::Event;
+use crate::handle::Event;
 use protocol::{ComponentState, Refusal, manager::News};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -24,7 +24,7 @@ pub use answer::{
     Accepted, Difference, JoinToken, NewJoinToken, NewToken, OperatorToken, Prediction, Problems, Role, Token, Well,
 };
 pub use change::{
-    ApplicationRecord, Deed, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm, WishDocument,
+    ApplicationRecord, EditDocument, Intent, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm,
 };
 pub use event::{ChangeRecord, EventDocument, Gap, PhaseRecord};
 pub use state::{Binding, Component, ComponentDetail, Deaths, ImportState, RunningChange, Status, Summary, Vm};

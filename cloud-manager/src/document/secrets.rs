@@ -3,7 +3,7 @@
 //! Where a secret would stand in a document, it says whose it is: `••• of shop/app[0]`. Written back like that, it is
 //! filled in with the text that this component has.
 
-use super::{NewChange, NewComponent, WishDocument};
+use super::{EditDocument, NewChange, NewComponent};
 use protocol::{Name, manager::Book};
 use serde_json::Value;
 
@@ -24,8 +24,8 @@ impl NewComponent {
 impl NewChange {
     /// Whether secrets are to be taken over.
     pub fn takes_secrets_over(&self) -> bool {
-        let recipes = self.wishes.iter().filter_map(|wish| match wish {
-            WishDocument::AddComponent(NewComponent { recipe, .. }) => Some(recipe),
+        let recipes = self.edits.iter().filter_map(|edit| match edit {
+            EditDocument::AddComponent(NewComponent { recipe, .. }) => Some(recipe),
             _ => None,
         });
         let texts = recipes.filter_map(|it| it.get("secrets")?.as_object()).flat_map(|it| it.values());
@@ -35,8 +35,8 @@ impl NewChange {
     /// Fills in secrets that are taken over; says which cannot be.
     pub fn take_secrets_over(&mut self, book: &Book) -> Vec<String> {
         let mut problems = Vec::new();
-        for wish in &mut self.wishes {
-            let WishDocument::AddComponent(component) = wish else { continue };
+        for edit in &mut self.edits {
+            let EditDocument::AddComponent(component) = edit else { continue };
             let Some(Value::Object(secrets)) = component.recipe.get_mut("secrets") else { continue };
             for (name, text) in secrets {
                 let Some(owner) = text.as_str().and_then(|text| text.strip_prefix(WHOSE)) else { continue };

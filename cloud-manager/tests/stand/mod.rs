@@ -12,8 +12,8 @@ use cloud_manager::{
     access::Access,
     api::{Api, Certificate, Settings, Tokens, serve},
     client::Client,
-    desk::{Call, Clouds, Desk, DeskError, Event, NameRegister},
     document::{Role, asked},
+    handle::{Call, CallError, Clouds, Event, ManagerHandle, NameRegister},
 };
 use protocol::letter::Question;
 use protocol::manager::{News, Request};
@@ -79,7 +79,7 @@ impl Stand {
                 let playing = tokio::spawn(theatre.play(taken, watched));
                 let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
                 ready.send(listener.local_addr().expect("it is bound")).expect("the test waits for it");
-                let api = Api::new(Desk::new(calls, seen), keys, settings);
+                let api = Api::new(ManagerHandle::new(calls, seen), keys, settings);
                 serve(listener, tls, api, async { drop(halted.await) }).await;
                 playing.abort();
             });
@@ -164,7 +164,7 @@ impl Drop for Stand {
     }
 }
 
-/// Everything behind the desk.
+/// Everything behind the manager.
 pub(crate) struct Theatre {
     pub(crate) stage: Stage,
     pub(crate) held_back: Box<dyn Fn(Move) -> bool + Send>,
@@ -231,7 +231,7 @@ impl Theatre {
                     }
                     Question::Drift => "file a.conf was changed".to_owned(),
                 };
-                let missing = || DeskError::Unknown(format!("there is no component {component:?}"));
+                let missing = || CallError::Unknown(format!("there is no component {component:?}"));
                 let _ = answer.send(found.map(|_| said).ok_or_else(missing));
             }
         }

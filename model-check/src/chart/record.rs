@@ -3,7 +3,7 @@
 use super::{Arrow, Chart, Life, Lifeline, Mark, MarkSort, Row, Sort, tracks::Link, wording::Names};
 use crate::{
     Action, World,
-    surroundings::Letter,
+    environment::Letter,
     world::{Event, Input, Output, Part, Place},
 };
 use protocol::{

@@ -3,7 +3,7 @@
 use super::Sort;
 use crate::World;
 use protocol::{
-    BindingId, Change, ComponentId, Fact, Instruction, Name, Notice, Order, Report, VmId, VmState, Wish,
+    BindingId, Change, ComponentId, Edit, Fact, Instruction, Name, Notice, Order, Report, VmId, VmState,
     manager::{CloudTask, News, Request},
 };
 use std::collections::BTreeMap;
@@ -125,7 +125,7 @@ impl Names {
     /// What the operator asks for.
     pub(super) fn request(&self, request: &Request) -> String {
         match request {
-            Request::Make(change) => wishes(change),
+            Request::Make(change) => edits(change),
             Request::Retry(component) => format!("retry {component}"),
             Request::Skip(component) => format!("skip {component}"),
             Request::DeclareLost(vm) => format!("{vm} is lost"),
@@ -166,16 +166,16 @@ fn vm_state(state: VmState) -> &'static str {
 }
 
 /// A change in a few words: what comes and goes, bindings only if there is nothing else.
-fn wishes(change: &Change) -> String {
-    let wires = |wish: &&Wish| matches!(wish, Wish::AddBinding(_) | Wish::RemoveBinding(_));
-    let some = change.wishes.iter().any(|wish| !wires(&wish));
-    let told = change.wishes.iter().filter(|wish| !some || wires(wish) != some).map(|wish| match wish {
-        Wish::AddVm { vm } | Wish::AddComponent { component: vm, .. } => format!("+{vm}"),
-        Wish::RemoveVm { vm } | Wish::RemoveComponent { component: vm } => format!("-{vm}"),
-        Wish::RestartComponent { component } => format!("restart {component}"),
-        Wish::SetNeed { component, import, number } => format!("need {component}.{import} {number}"),
-        Wish::AddBinding(wire) => format!("bind {} to {}", wire.client, wire.provider),
-        Wish::RemoveBinding(wire) => format!("unbind {} from {}", wire.client, wire.provider),
+fn edits(change: &Change) -> String {
+    let wires = |edit: &&Edit| matches!(edit, Edit::AddBinding(_) | Edit::RemoveBinding(_));
+    let some = change.edits.iter().any(|edit| !wires(&edit));
+    let told = change.edits.iter().filter(|edit| !some || wires(edit) != some).map(|edit| match edit {
+        Edit::AddVm { vm } | Edit::AddComponent { component: vm, .. } => format!("+{vm}"),
+        Edit::RemoveVm { vm } | Edit::RemoveComponent { component: vm } => format!("-{vm}"),
+        Edit::RestartComponent { component } => format!("restart {component}"),
+        Edit::SetNeed { component, import, number } => format!("need {component}.{import} {number}"),
+        Edit::AddBinding(wire) => format!("bind {} to {}", wire.client, wire.provider),
+        Edit::RemoveBinding(wire) => format!("unbind {} from {}", wire.client, wire.provider),
     });
     told.collect::<Vec<_>>().join(" ")
 }

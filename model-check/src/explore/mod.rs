@@ -17,9 +17,9 @@ mod walker;
 
 use crate::{
     action::Action,
+    environment::{Faults, Line},
     property::{self, Breach, End},
     scenario::{Answer, Expected, Scenario},
-    surroundings::{Faults, Line},
     world::{Event, World},
 };
 use atlas::Atlas;

@@ -1,7 +1,7 @@
 //! Symmetry: replicas that can change places without anybody noticing.
 //!
 //! A replica is a VM with its components. Two are alike if swapping their names leaves every request of the script as it
-//! is, but for the order of its wishes. Worlds that differ only in which of them is where are then taken to be one: the
+//! is, but for the order of its edits. Worlds that differ only in which of them is where are then taken to be one: the
 //! fingerprint of a world is a sum over its replicas, so that their order does not matter. Worlds are not renamed, only
 //! their fingerprints are; so ways and counterexamples stay real.
 
@@ -10,7 +10,7 @@ use super::{
     intern::{fingerprint, half, mix},
 };
 use crate::{Action, Faults, Line, World};
-use protocol::{ComponentId, Name, Wire, Wish, manager::Request};
+use protocol::{ComponentId, Edit, Name, Wire, manager::Request};
 use rustc_hash::FxHashMap;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -29,9 +29,9 @@ impl Orbits {
     pub(super) fn find(script: &Arc<[Line]>) -> Self {
         let Some(Line { request: Request::Make(setup), .. }) = script.first() else { return Self::default() };
         let mut groups: Vec<Vec<Replica>> = Vec::new();
-        for wish in &setup.wishes {
-            let Wish::AddVm { vm } = wish else { continue };
-            let replica = Replica::new(vm, &setup.wishes);
+        for edit in &setup.edits {
+            let Edit::AddVm { vm } = edit else { continue };
+            let replica = Replica::new(vm, &setup.edits);
             match groups.iter_mut().find(|group| are_alike(&group[0], &replica, script)) {
                 Some(group) => group.push(replica),
                 None => groups.push(vec![replica]),
@@ -77,9 +77,9 @@ struct Replica {
 }
 
 impl Replica {
-    fn new(vm: &Name, wishes: &[Wish]) -> Self {
-        let here = wishes.iter().filter_map(|wish| match wish {
-            Wish::AddComponent { component, vm: home, .. } if home == vm => Some(component.clone()),
+    fn new(vm: &Name, edits: &[Edit]) -> Self {
+        let here = edits.iter().filter_map(|edit| match edit {
+            Edit::AddComponent { component, vm: home, .. } if home == vm => Some(component.clone()),
             _ => None,
         });
         Self { vm: vm.clone(), components: here.collect() }
@@ -99,8 +99,8 @@ fn are_alike(one: &Replica, other: &Replica, script: &[Line]) -> bool {
     let swaps: BTreeMap<&Name, &Name> = there.flat_map(|(a, b)| [(a, b), (b, a)]).collect();
     script.iter().all(|line| match &line.request {
         Request::Make(change) => {
-            let mut before: Vec<&Wish> = change.wishes.iter().collect();
-            let mut after: Vec<Wish> = change.wishes.iter().map(|wish| swap(wish, &swaps)).collect();
+            let mut before: Vec<&Edit> = change.edits.iter().collect();
+            let mut after: Vec<Edit> = change.edits.iter().map(|edit| swap(edit, &swaps)).collect();
             before.sort();
             after.sort();
             before.into_iter().eq(&after)
@@ -109,22 +109,22 @@ fn are_alike(one: &Replica, other: &Replica, script: &[Line]) -> bool {
     })
 }
 
-fn swap(wish: &Wish, swaps: &BTreeMap<&Name, &Name>) -> Wish {
+fn swap(edit: &Edit, swaps: &BTreeMap<&Name, &Name>) -> Edit {
     let to = |name: &Name| swaps.get(name).map_or_else(|| name.clone(), |to| (*to).clone());
     let rewire = |wire: &Wire| Wire { client: to(&wire.client), provider: to(&wire.provider), ..wire.clone() };
-    match wish {
-        Wish::AddVm { vm } => Wish::AddVm { vm: to(vm) },
-        Wish::RemoveVm { vm } => Wish::RemoveVm { vm: to(vm) },
-        Wish::AddComponent { component, vm, kind } => {
-            Wish::AddComponent { component: to(component), vm: to(vm), kind: kind.clone() }
+    match edit {
+        Edit::AddVm { vm } => Edit::AddVm { vm: to(vm) },
+        Edit::RemoveVm { vm } => Edit::RemoveVm { vm: to(vm) },
+        Edit::AddComponent { component, vm, kind } => {
+            Edit::AddComponent { component: to(component), vm: to(vm), kind: kind.clone() }
         }
-        Wish::RemoveComponent { component } => Wish::RemoveComponent { component: to(component) },
-        Wish::RestartComponent { component } => Wish::RestartComponent { component: to(component) },
-        Wish::SetNeed { component, import, number } => {
-            Wish::SetNeed { component: to(component), import: import.clone(), number: *number }
+        Edit::RemoveComponent { component } => Edit::RemoveComponent { component: to(component) },
+        Edit::RestartComponent { component } => Edit::RestartComponent { component: to(component) },
+        Edit::SetNeed { component, import, number } => {
+            Edit::SetNeed { component: to(component), import: import.clone(), number: *number }
         }
-        Wish::AddBinding(wire) => Wish::AddBinding(rewire(wire)),
-        Wish::RemoveBinding(wire) => Wish::RemoveBinding(rewire(wire)),
+        Edit::AddBinding(wire) => Edit::AddBinding(rewire(wire)),
+        Edit::RemoveBinding(wire) => Edit::RemoveBinding(rewire(wire)),
     }
 }
 

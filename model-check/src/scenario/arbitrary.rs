@@ -2,7 +2,7 @@
 
 use super::Scenario;
 use crate::{Faults, Line};
-use protocol::{Change, Export, Import, Kind, Name, Need, Strategy, Wire, Wish, manager::Request};
+use protocol::{Change, Edit, Export, Import, Kind, Name, Need, Strategy, Wire, manager::Request};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// How much there is of it.
@@ -26,18 +26,18 @@ pub fn scenario(name: String, size: Size, mut below: impl FnMut(u64) -> u64) -> 
     // What comes while everything is still being set up has the most interleavings: then there is little of it.
     let early = draft.chance(3) && !(tiny && lose);
     let components = 2 + if early || tiny { 0 } else { draft.draw(if lose { 2 } else { 3 }) };
-    let mut wishes: Vec<Wish> = (0..draft.vms).map(|vm| Wish::AddVm { vm: vm_name(vm) }).collect();
+    let mut edits: Vec<Edit> = (0..draft.vms).map(|vm| Edit::AddVm { vm: vm_name(vm) }).collect();
     for place in 0..components {
-        wishes.push(draft.add_component(place));
+        edits.push(draft.add_component(place));
     }
     for place in 0..components {
-        wishes.extend(draft.wire(place));
+        edits.extend(draft.wire(place));
     }
-    let mut lines = vec![Line { request: make(wishes), patient: true }];
+    let mut lines = vec![Line { request: make(edits), patient: true }];
     let changes = 1 + draft.draw(if early || lose || tiny { 1 } else { 3 });
     for place in 0..changes {
-        let wishes = draft.change();
-        lines.push(Line { request: make(wishes), patient: place == 0 && !early });
+        let edits = draft.change();
+        lines.push(Line { request: make(edits), patient: place == 0 && !early });
     }
     let faults = Faults { losses: u32::from(lose), ..Faults::default() };
     Scenario { name, lines: lines.into(), faults, ..Scenario::default() }
@@ -67,31 +67,31 @@ pub fn tier(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
     };
     // Each side exports what the other imports; the hub at most weakly, so that there is no strong cycle.
     let (hub_kind, kind) = (draw_kind("back", "e", true), draw_kind("e", "back", false));
-    let mut wishes = vec![
-        Wish::AddVm { vm: vm_name(0) },
-        Wish::AddComponent { component: hub.clone(), vm: vm_name(0), kind: hub_kind.clone() },
+    let mut edits = vec![
+        Edit::AddVm { vm: vm_name(0) },
+        Edit::AddComponent { component: hub.clone(), vm: vm_name(0), kind: hub_kind.clone() },
     ];
     let both = below(3) == 0;
     for replica in 1..=replicas {
         let component = self::name(&format!("c{replica}"));
-        wishes.push(Wish::AddVm { vm: vm_name(replica) });
-        wishes.push(Wish::AddComponent { component: component.clone(), vm: vm_name(replica), kind: kind.clone() });
+        edits.push(Edit::AddVm { vm: vm_name(replica) });
+        edits.push(Edit::AddComponent { component: component.clone(), vm: vm_name(replica), kind: kind.clone() });
         let there = |client: &Name, provider: &Name, export: &str| {
             let (client, provider) = (client.clone(), provider.clone());
-            Wish::AddBinding(Wire { client, import: self::name("in"), provider, export: self::name(export) })
+            Edit::AddBinding(Wire { client, import: self::name("in"), provider, export: self::name(export) })
         };
-        wishes.push(there(&component, &hub, "e"));
-        wishes.extend(both.then(|| there(&hub, &component, "back")));
+        edits.push(there(&component, &hub, "e"));
+        edits.extend(both.then(|| there(&hub, &component, "back")));
     }
     let change = match below(3) {
-        0 => vec![Wish::RestartComponent { component: hub }],
-        1 => vec![Wish::RemoveComponent { component: hub }],
+        0 => vec![Edit::RestartComponent { component: hub }],
+        1 => vec![Edit::RemoveComponent { component: hub }],
         _ => vec![
-            Wish::RemoveComponent { component: hub.clone() },
-            Wish::AddComponent { component: hub, vm: vm_name(0), kind: hub_kind },
+            Edit::RemoveComponent { component: hub.clone() },
+            Edit::AddComponent { component: hub, vm: vm_name(0), kind: hub_kind },
         ],
     };
-    let lines = [Line { request: make(wishes), patient: true }, Line { request: make(change), patient: true }];
+    let lines = [Line { request: make(edits), patient: true }, Line { request: make(change), patient: true }];
     Scenario { name, lines: lines.into(), ..Scenario::default() }
 }
 
@@ -103,27 +103,27 @@ pub fn haste(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
     let client = Kind { imports: [(self::name("s"), import)].into(), ..Kind::default() };
     let provider = Kind { exports: [(self::name("e"), Export::default())].into(), ..Kind::default() };
     let components = [("client", 0, client), ("provider", 0, provider.clone()), ("other", 1, provider)];
-    let mut wishes: Vec<Wish> = (0..2).map(|vm| Wish::AddVm { vm: vm_name(vm) }).collect();
-    wishes.extend(components.map(|(component, vm, kind)| {
+    let mut edits: Vec<Edit> = (0..2).map(|vm| Edit::AddVm { vm: vm_name(vm) }).collect();
+    edits.extend(components.map(|(component, vm, kind)| {
         let (component, vm) = (self::name(component), vm_name(vm));
-        Wish::AddComponent { component, vm, kind: Arc::new(kind) }
+        Edit::AddComponent { component, vm, kind: Arc::new(kind) }
     }));
-    let mut lines = vec![Line { request: make(wishes), patient: false }];
+    let mut lines = vec![Line { request: make(edits), patient: false }];
     let providers = [self::name("provider"), self::name("other")];
     let mut choose = |number: usize| usize::try_from(below(u64::try_from(number).unwrap_or(1))).unwrap_or(0);
     for _ in 0..2 {
-        let mut wishes = Vec::new();
+        let mut edits = Vec::new();
         for _ in 0..1 + choose(2) {
             let provider = providers[choose(2)].clone();
-            wishes.push(match choose(5) {
-                0 => Wish::RemoveVm { vm: vm_name(1) },
-                1 | 2 => Wish::RemoveComponent { component: provider },
-                3 => Wish::RestartComponent { component: provider },
-                _ => Wish::AddBinding(wire(&self::name("client"), &self::name("s"), &provider)),
+            edits.push(match choose(5) {
+                0 => Edit::RemoveVm { vm: vm_name(1) },
+                1 | 2 => Edit::RemoveComponent { component: provider },
+                3 => Edit::RestartComponent { component: provider },
+                _ => Edit::AddBinding(wire(&self::name("client"), &self::name("s"), &provider)),
             });
         }
         let (_, strategy) = Strategy::NAMES[choose(Strategy::NAMES.len())];
-        lines.push(Line { request: Request::Make(Change { strategy, incomplete: true, wishes }), patient: false });
+        lines.push(Line { request: Request::Make(Change { strategy, incomplete: true, edits }), patient: false });
     }
     Scenario { name, lines: lines.into(), ..Scenario::default() }
 }
@@ -147,7 +147,7 @@ impl Draft<'_> {
         self.draw(one_in) == 0
     }
 
-    fn add_component(&mut self, place: u64) -> Wish {
+    fn add_component(&mut self, place: u64) -> Edit {
         let component = name(&format!("c{place}{}", "'".repeat(usize::from(self.extra > 0))));
         let vm = vm_name(self.draw(self.vms));
         let mut kind = Kind::default();
@@ -167,7 +167,7 @@ impl Draft<'_> {
         kind.purges = self.chance(8);
         self.components.push((component.clone(), place));
         self.kinds_note(&component, &kind);
-        Wish::AddComponent { component, vm, kind: Arc::new(kind) }
+        Edit::AddComponent { component, vm, kind: Arc::new(kind) }
     }
 
     /// Remembers which imports a component has by a wire to itself, which no change ever asks for.
@@ -183,29 +183,29 @@ impl Draft<'_> {
     }
 
     /// Binds each import of the component at this place to one or two others.
-    fn wire(&mut self, place: u64) -> Vec<Wish> {
+    fn wire(&mut self, place: u64) -> Vec<Edit> {
         let Some((client, _)) = self.components.iter().find(|(_, at)| *at == place).cloned() else { return Vec::new() };
-        let mut wishes = Vec::new();
+        let mut edits = Vec::new();
         for import in self.imports(&client) {
             for _ in 0..1 + self.draw(2) {
-                wishes.extend(self.bind(&client, place, &import));
+                edits.extend(self.bind(&client, place, &import));
             }
         }
-        wishes
+        edits
     }
 
-    fn bind(&mut self, client: &Name, place: u64, import: &Name) -> Option<Wish> {
+    fn bind(&mut self, client: &Name, place: u64, import: &Name) -> Option<Edit> {
         let downwards = import.as_str() == "s";
         let fits = |(name, at): &&(Name, u64)| name != client && (!downwards || *at > place);
         let providers: Vec<Name> = self.components.iter().filter(fits).map(|(name, _)| name.clone()).collect();
         let count = u64::try_from(providers.len()).unwrap_or(0);
         let provider = providers.get(usize::try_from(self.draw(count.max(1))).unwrap_or(0))?;
         let wire = wire(client, import, provider);
-        self.wires.insert(wire.clone()).then_some(Wish::AddBinding(wire))
+        self.wires.insert(wire.clone()).then_some(Edit::AddBinding(wire))
     }
 
     /// One request: something that is possible now.
-    fn change(&mut self) -> Vec<Wish> {
+    fn change(&mut self) -> Vec<Edit> {
         let count = u64::try_from(self.components.len()).unwrap_or(0);
         if count == 0 {
             return Vec::new();
@@ -216,14 +216,14 @@ impl Draft<'_> {
             0 | 1 => {
                 self.components.remove(chosen);
                 self.wires.retain(|wire| wire.client != component && wire.provider != component);
-                vec![Wish::RemoveComponent { component }]
+                vec![Edit::RemoveComponent { component }]
             }
-            2 => vec![Wish::RestartComponent { component }],
+            2 => vec![Edit::RestartComponent { component }],
             3 => {
                 let bound = |wire: &&Wire| wire.client == component && wire.provider != component;
                 let Some(wire) = self.wires.iter().find(bound).cloned() else { return Vec::new() };
                 self.wires.remove(&wire);
-                vec![Wish::RemoveBinding(wire)]
+                vec![Edit::RemoveBinding(wire)]
             }
             4 => {
                 let imports = self.imports(&component);
@@ -232,35 +232,34 @@ impl Draft<'_> {
             5 => {
                 let imports = self.imports(&component);
                 let Some(import) = imports.into_iter().find(|import| import.as_str() != "w") else { return Vec::new() };
-                let mut wishes =
-                    vec![Wish::SetNeed { component: component.clone(), import: import.clone(), number: 2 }];
+                let mut edits = vec![Edit::SetNeed { component: component.clone(), import: import.clone(), number: 2 }];
                 match self.draw(4) {
-                    0 => wishes = vec![Wish::SetNeed { component, import, number: 1 }],
+                    0 => edits = vec![Edit::SetNeed { component, import, number: 1 }],
                     1 => {}
-                    _ => wishes.extend(self.bind(&component, place, &import)),
+                    _ => edits.extend(self.bind(&component, place, &import)),
                 }
-                wishes
+                edits
             }
             _ => {
                 self.extra += 1;
                 let place = 10 + self.extra;
-                let mut wishes = vec![self.add_component(place)];
-                wishes.extend(self.wire(place));
+                let mut edits = vec![self.add_component(place)];
+                edits.extend(self.wire(place));
                 let imports = self.imports(&component);
                 let bind = imports.iter().filter(|import| import.as_str() != "s" || place > 0);
                 let new = self.components.last().map(|(name, _)| name.clone());
                 for import in bind.cloned().collect::<Vec<_>>() {
                     let wire = new.as_ref().map(|provider| wire(&component, &import, provider));
-                    wishes.extend(wire.filter(|wire| self.wires.insert(wire.clone())).map(Wish::AddBinding));
+                    edits.extend(wire.filter(|wire| self.wires.insert(wire.clone())).map(Edit::AddBinding));
                 }
-                wishes
+                edits
             }
         }
     }
 }
 
-fn make(wishes: Vec<Wish>) -> Request {
-    Request::Make(Change { strategy: Strategy::Together, incomplete: true, wishes })
+fn make(edits: Vec<Edit>) -> Request {
+    Request::Make(Change { strategy: Strategy::Together, incomplete: true, edits })
 }
 
 fn wire(client: &Name, import: &Name, provider: &Name) -> Wire {

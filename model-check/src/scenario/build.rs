@@ -10,7 +10,7 @@ use super::{
     words::Called,
 };
 use crate::Line;
-use protocol::{Change, Kind, Name, Wire, Wish, manager::Request};
+use protocol::{Change, Edit, Kind, Name, Wire, manager::Request};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -67,14 +67,14 @@ impl Known {
                 Request::DeclareLost(called.name)
             }
             What::Change { strategy, incomplete } => {
-                asked.wishes.iter().for_each(|stated| self.add(stated));
-                let renamed = renamed(&asked.wishes);
-                let mut wishes: Vec<Wish> =
-                    asked.wishes.iter().flat_map(|stated| self.wishes(stated, &mut found)).collect();
-                wishes.extend(asked.wishes.iter().flat_map(|stated| self.bound_at_once(stated, &mut found)));
-                wishes.extend(self.taken_over(&renamed, &wishes));
-                self.rewire(&wishes);
-                Request::Make(Change { strategy, incomplete, wishes })
+                asked.edits.iter().for_each(|stated| self.add(stated));
+                let renamed = renamed(&asked.edits);
+                let mut edits: Vec<Edit> =
+                    asked.edits.iter().flat_map(|stated| self.edits(stated, &mut found)).collect();
+                edits.extend(asked.edits.iter().flat_map(|stated| self.bound_at_once(stated, &mut found)));
+                edits.extend(self.taken_over(&renamed, &edits));
+                self.rewire(&edits);
+                Request::Make(Change { strategy, incomplete, edits })
             }
         };
         if !refused {
@@ -86,7 +86,7 @@ impl Known {
         request
     }
 
-    /// Takes note of what a wish adds: bindings may speak of what is added below them.
+    /// Takes note of what a edit adds: bindings may speak of what is added below them.
     fn add(&mut self, stated: &Stated) {
         match stated {
             Stated::AddVm(vm) => drop(self.vms.insert(vm.name.clone())),
@@ -108,30 +108,30 @@ impl Known {
         }
     }
 
-    fn wishes(&self, stated: &Stated, problems: &mut Vec<Problem>) -> Vec<Wish> {
-        let wish = match stated {
-            Stated::AddVm(vm) => Wish::AddVm { vm: vm.name.clone() },
+    fn edits(&self, stated: &Stated, problems: &mut Vec<Problem>) -> Vec<Edit> {
+        let edit = match stated {
+            Stated::AddVm(vm) => Edit::AddVm { vm: vm.name.clone() },
             Stated::RemoveVm(vm) => {
                 self.check_vm(vm, problems);
-                Wish::RemoveVm { vm: vm.name.clone() }
+                Edit::RemoveVm { vm: vm.name.clone() }
             }
             Stated::Add(vm, described) => {
                 self.check_vm(vm, problems);
                 let (component, kind) = (described.component.name.clone(), Arc::new(described.kind.clone()));
-                Wish::AddComponent { component, vm: vm.name.clone(), kind }
+                Edit::AddComponent { component, vm: vm.name.clone(), kind }
             }
             Stated::Remove(component) => {
                 self.check_component(component, problems);
-                Wish::RemoveComponent { component: component.name.clone() }
+                Edit::RemoveComponent { component: component.name.clone() }
             }
             Stated::Restart(component) => {
                 self.check_component(component, problems);
-                Wish::RestartComponent { component: component.name.clone() }
+                Edit::RestartComponent { component: component.name.clone() }
             }
             Stated::Replace { old, new } => {
                 self.check_component(old, problems);
-                let remove = Wish::RemoveComponent { component: old.name.clone() };
-                let add = self.components.get(&new.name).map(|(vm, kind)| Wish::AddComponent {
+                let remove = Edit::RemoveComponent { component: old.name.clone() };
+                let add = self.components.get(&new.name).map(|(vm, kind)| Edit::AddComponent {
                     component: new.name.clone(),
                     vm: vm.clone(),
                     kind: kind.clone(),
@@ -141,16 +141,16 @@ impl Known {
             Stated::Need { component, import, number } => {
                 self.check_import(component, import, problems);
                 let (component, import) = (component.name.clone(), import.name.clone());
-                Wish::SetNeed { component, import, number: *number }
+                Edit::SetNeed { component, import, number: *number }
             }
-            Stated::Bind(wired) => Wish::AddBinding(self.wire(wired, problems)),
-            Stated::Unbind(wired) => Wish::RemoveBinding(self.wire(wired, problems)),
+            Stated::Bind(wired) => Edit::AddBinding(self.wire(wired, problems)),
+            Stated::Unbind(wired) => Edit::RemoveBinding(self.wire(wired, problems)),
         };
-        vec![wish]
+        vec![edit]
     }
 
     /// The bindings that are written beside an import.
-    fn bound_at_once(&self, stated: &Stated, problems: &mut Vec<Problem>) -> Vec<Wish> {
+    fn bound_at_once(&self, stated: &Stated, problems: &mut Vec<Problem>) -> Vec<Edit> {
         let Stated::Add(_, described) = stated else { return Vec::new() };
         let client = &described.component;
         let wired = described.sources.iter().flat_map(|(import, providers)| {
@@ -162,7 +162,7 @@ impl Known {
                 export: None,
             })
         });
-        wired.map(|wired| Wish::AddBinding(self.wire(&wired, problems))).collect()
+        wired.map(|wired| Edit::AddBinding(self.wire(&wired, problems))).collect()
     }
 
     fn wire(&self, wired: &Wired, problems: &mut Vec<Problem>) -> Wire {
@@ -184,8 +184,8 @@ impl Known {
     }
 
     /// The bindings that components take over from those that they replace.
-    fn taken_over(&self, renamed: &BTreeMap<Name, Name>, wishes: &[Wish]) -> Vec<Wish> {
-        let removed: BTreeSet<&Name> = wishes.iter().filter_map(removed_by).collect();
+    fn taken_over(&self, renamed: &BTreeMap<Name, Name>, edits: &[Edit]) -> Vec<Edit> {
+        let removed: BTreeSet<&Name> = edits.iter().filter_map(removed_by).collect();
         let now = |name: &Name| match renamed.get(name) {
             Some(new) => Some(new.clone()),
             None => (!removed.contains(name)).then(|| name.clone()),
@@ -193,29 +193,29 @@ impl Known {
         let touched = |wire: &&Wire| renamed.contains_key(&wire.client) || renamed.contains_key(&wire.provider);
         let taken = self.wires.iter().filter(touched).filter_map(|wire| {
             let (client, provider) = (now(&wire.client)?, now(&wire.provider)?);
-            Some(Wish::AddBinding(Wire { client, provider, ..wire.clone() }))
+            Some(Edit::AddBinding(Wire { client, provider, ..wire.clone() }))
         });
         taken.collect()
     }
 
     /// Takes note of the bindings that there would be after a change.
-    fn rewire(&mut self, wishes: &[Wish]) {
-        for name in wishes.iter().filter_map(removed_by) {
+    fn rewire(&mut self, edits: &[Edit]) {
+        for name in edits.iter().filter_map(removed_by) {
             self.wires.retain(|wire| wire.client != *name && wire.provider != *name);
         }
-        for wish in wishes {
-            match wish {
-                Wish::AddBinding(wire) => self.wires.push(wire.clone()),
-                Wish::RemoveBinding(wire) => self.wires.retain(|other| other != wire),
-                Wish::RemoveVm { vm } => {
+        for edit in edits {
+            match edit {
+                Edit::AddBinding(wire) => self.wires.push(wire.clone()),
+                Edit::RemoveBinding(wire) => self.wires.retain(|other| other != wire),
+                Edit::RemoveVm { vm } => {
                     let there = |name: &Name| self.components.get(name).is_some_and(|(at, _)| at == vm);
                     self.wires.retain(|wire| !there(&wire.client) && !there(&wire.provider));
                 }
-                Wish::AddVm { .. }
-                | Wish::AddComponent { .. }
-                | Wish::RemoveComponent { .. }
-                | Wish::RestartComponent { .. }
-                | Wish::SetNeed { .. } => {}
+                Edit::AddVm { .. }
+                | Edit::AddComponent { .. }
+                | Edit::RemoveComponent { .. }
+                | Edit::RestartComponent { .. }
+                | Edit::SetNeed { .. } => {}
             }
         }
     }
@@ -251,14 +251,14 @@ impl Known {
     }
 }
 
-fn renamed(wishes: &[Stated]) -> BTreeMap<Name, Name> {
-    let pairs = wishes.iter().filter_map(|stated| match stated {
+fn renamed(edits: &[Stated]) -> BTreeMap<Name, Name> {
+    let pairs = edits.iter().filter_map(|stated| match stated {
         Stated::Replace { old, new } => Some((old.name.clone(), new.name.clone())),
         _ => None,
     });
     pairs.collect()
 }
 
-fn removed_by(wish: &Wish) -> Option<&Name> {
-    if let Wish::RemoveComponent { component } = wish { Some(component) } else { None }
+fn removed_by(edit: &Edit) -> Option<&Name> {
+    if let Edit::RemoveComponent { component } = edit { Some(component) } else { None }
 }

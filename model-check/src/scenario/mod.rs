@@ -32,14 +32,14 @@
 //!
 //! | requests | |
 //! |---|---|
-//! | `change [STRATEGY] [incomplete]` | what is to be different, one wish on each indented line |
+//! | `change [STRATEGY] [incomplete]` | what is to be different, one edit on each indented line |
 //! | `retry COMPONENT`, `skip COMPONENT` | a failed operation is tried again, or counts as done |
 //! | `lose VM` | the operator declares a VM lost |
 //! | … `at any time` | does not wait until all earlier changes are done (`after that`, if not said) |
 //! | `  refused: TEXT` | it must be refused, for a reason that contains the text; may be said several times |
 //! | `  maybe refused` | it may be accepted or refused; there may be an end for each |
 //!
-//! | wishes | |
+//! | edits | |
 //! |---|---|
 //! | `add vm NAME [: COMPONENT]` | |
 //! | `add COMPONENT on VM …` | with exports and imports as above |
@@ -75,7 +75,7 @@ pub use expected::{Answer, Changes, ComponentEnd, Expected, VmEnd};
 pub use problem::{Problem, ScenarioError, Spot};
 
 use crate::{Faults, Line, World};
-use protocol::{Name, Wish, manager::Request};
+use protocol::{Edit, Name, manager::Request};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// A story with its expected end.
@@ -111,11 +111,11 @@ impl Scenario {
     /// Every component that the story ever adds.
     pub fn components(&self) -> BTreeSet<Name> {
         let changes = self.lines.iter().filter_map(|line| match &line.request {
-            Request::Make(change) => Some(&change.wishes),
+            Request::Make(change) => Some(&change.edits),
             Request::Retry(_) | Request::Skip(_) | Request::DeclareLost(_) => None,
         });
-        let added = changes.flatten().filter_map(|wish| match wish {
-            Wish::AddComponent { component, .. } => Some(component.clone()),
+        let added = changes.flatten().filter_map(|edit| match edit {
+            Edit::AddComponent { component, .. } => Some(component.clone()),
             _ => None,
         });
         added.collect()

@@ -36,7 +36,7 @@ pub(super) struct Asked {
     pub(super) what: What,
     pub(super) patient: bool,
     pub(super) answer: Answer,
-    pub(super) wishes: Vec<Stated>,
+    pub(super) edits: Vec<Stated>,
 }
 
 /// What is asked for.
@@ -48,7 +48,7 @@ pub(super) enum What {
     Lose(Called),
 }
 
-/// One wish as it is written.
+/// One edit as it is written.
 #[derive(Debug)]
 pub(super) enum Stated {
     AddVm(Called),
@@ -118,14 +118,14 @@ impl Sheet {
         if reader.take("vm") && in_setup {
             let called = reader.name("the name of a VM", "vm web : app imports mysql strong from sql")?;
             *vm = Some(called.clone());
-            self.setup().wishes.push(Stated::AddVm(called.clone()));
+            self.setup().edits.push(Stated::AddVm(called.clone()));
             return self.component_after_colon(called, &mut reader);
         } else if reader.take("faults") {
             return self.faults_row(&mut reader);
         } else if reader.take("refused") && in_setup {
             return refused(&mut self.setup().answer, &mut reader);
         }
-        // Whatever is wrong with a request, the wishes below it are its own.
+        // Whatever is wrong with a request, the edits below it are its own.
         *vm = None;
         let mut reader = Reader::new(row);
         let what = if reader.take("retry") {
@@ -136,13 +136,13 @@ impl Sheet {
             What::Lose(reader.name("the name of a VM", "lose web")?)
         } else {
             let change = What::Change { strategy: Strategy::default(), incomplete: false };
-            self.asked.push(Asked { what: change, patient: true, answer: Answer::Accepted, wishes: Vec::new() });
+            self.asked.push(Asked { what: change, patient: true, answer: Answer::Accepted, edits: Vec::new() });
             if !reader.take("change") {
                 return Err(no_request(&reader, spot));
             }
             return self.header(&mut reader);
         };
-        self.asked.push(Asked { what, patient: true, answer: Answer::Accepted, wishes: Vec::new() });
+        self.asked.push(Asked { what, patient: true, answer: Answer::Accepted, edits: Vec::new() });
         self.header(&mut reader)
     }
 
@@ -150,7 +150,7 @@ impl Sheet {
     fn setup(&mut self) -> &mut Asked {
         if self.asked.is_empty() {
             let what = What::Change { strategy: Strategy::default(), incomplete: false };
-            self.asked.push(Asked { what, patient: true, answer: Answer::Accepted, wishes: Vec::new() });
+            self.asked.push(Asked { what, patient: true, answer: Answer::Accepted, edits: Vec::new() });
         }
         &mut self.asked[0]
     }
@@ -241,10 +241,10 @@ impl Sheet {
             return reader.end();
         }
         if !matches!(asked.what, What::Change { .. }) {
-            let wrong = "only a change has wishes";
+            let wrong = "only a change has edits";
             return Err(Problem::new(spot, wrong, "begin a change above this line, or say \"refused: TEXT\" here"));
         }
-        let wish = if reader.take("add") {
+        let edit = if reader.take("add") {
             return self.add_row(reader);
         } else if reader.take("remove") {
             match reader.take("vm") {
@@ -270,16 +270,16 @@ impl Sheet {
             Stated::Unbind(wired(reader, "from", "unbind app.mysql from sql")?)
         } else {
             let found = reader.peek().map_or("", |word| word.text);
-            return Err(Problem::new(spot, format!("{found:?} is no wish"), instead(found, WISHES)));
+            return Err(Problem::new(spot, format!("{found:?} is no edit"), instead(found, WISHES)));
         };
-        self.latest().wishes.push(wish);
+        self.latest().edits.push(edit);
         reader.end()
     }
 
     fn add_row(&mut self, reader: &mut Reader<'_, '_>) -> Result<(), Problem> {
         if reader.take("vm") {
             let called = reader.name("the name of a VM", "add vm web")?;
-            self.latest().wishes.push(Stated::AddVm(called.clone()));
+            self.latest().edits.push(Stated::AddVm(called.clone()));
             return self.component_after_colon(called, reader);
         }
         const EXAMPLE: &str = "add app on web imports mysql strong from sql";
@@ -293,7 +293,7 @@ impl Sheet {
     fn describe(&mut self, vm: Called, component: Called, reader: &mut Reader<'_, '_>) -> Result<(), Problem> {
         let name = component.name.clone();
         match described(component, reader) {
-            Ok(described) => self.latest().wishes.push(Stated::Add(vm, described)),
+            Ok(described) => self.latest().edits.push(Stated::Add(vm, described)),
             Err(problem) => {
                 self.unreadable.insert(name);
                 return Err(problem);

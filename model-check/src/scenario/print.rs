@@ -9,7 +9,7 @@ use super::{
     words::is_reserved,
 };
 use crate::{Faults, Line};
-use protocol::{Change, Kind, Name, Need, Strategy, Wire, Wish, manager::Request};
+use protocol::{Change, Edit, Kind, Name, Need, Strategy, Wire, manager::Request};
 use std::{
     collections::BTreeMap,
     fmt::{self, Write},
@@ -31,8 +31,8 @@ impl fmt::Display for Scenario {
                     write_header(formatter, line, change)?;
                     let bound = bound_at_once(change);
                     let inline = bound.values().map(Vec::len).sum::<usize>();
-                    for wish in &change.wishes[..change.wishes.len() - inline] {
-                        write_wish(formatter, wish, &bound)?;
+                    for edit in &change.edits[..change.edits.len() - inline] {
+                        write_wish(formatter, edit, &bound)?;
                     }
                     write_answer(formatter, "  ", answer)?;
                 }
@@ -91,19 +91,19 @@ fn write_faults(formatter: &mut fmt::Formatter<'_>, faults: Faults) -> fmt::Resu
 /// the imports.
 fn is_setup(line: &Line, change: &Change) -> bool {
     let mut vm = None;
-    let in_place = change.wishes.iter().all(|wish| match wish {
-        Wish::AddVm { vm: name } => {
+    let in_place = change.edits.iter().all(|edit| match edit {
+        Edit::AddVm { vm: name } => {
             vm = Some(name);
             true
         }
-        Wish::AddComponent { vm: home, .. } => vm == Some(home),
-        Wish::AddBinding(_) => true,
+        Edit::AddComponent { vm: home, .. } => vm == Some(home),
+        Edit::AddBinding(_) => true,
         _ => false,
     });
-    let bindings = change.wishes.iter().filter(|wish| matches!(wish, Wish::AddBinding(_))).count();
+    let bindings = change.edits.iter().filter(|edit| matches!(edit, Edit::AddBinding(_))).count();
     let inline = bound_at_once(change).values().map(Vec::len).sum::<usize>();
     let plain = line.patient && !change.incomplete && change.strategy == Strategy::default();
-    plain && in_place && bindings == inline && !change.wishes.is_empty()
+    plain && in_place && bindings == inline && !change.edits.is_empty()
 }
 
 type Bound<'c> = BTreeMap<(&'c Name, &'c Name), Vec<&'c Name>>;
@@ -112,7 +112,7 @@ type Bound<'c> = BTreeMap<(&'c Name, &'c Name), Vec<&'c Name>>;
 /// stand in just that order; or none.
 fn bound_at_once(change: &Change) -> Bound<'_> {
     let rest =
-        change.wishes.iter().rev().map_while(|wish| if let Wish::AddBinding(it) = wish { Some(it) } else { None });
+        change.edits.iter().rev().map_while(|edit| if let Edit::AddBinding(it) = edit { Some(it) } else { None });
     let mut wires: Vec<&Wire> = rest.collect();
     wires.reverse();
     let mut bound = Bound::new();
@@ -121,8 +121,8 @@ fn bound_at_once(change: &Change) -> Bound<'_> {
     }
     let mut inline = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    for wish in &change.wishes {
-        let Wish::AddComponent { component, kind, .. } = wish else { continue };
+    for edit in &change.edits {
+        let Edit::AddComponent { component, kind, .. } = edit else { continue };
         if !seen.insert(component) {
             return Bound::new();
         }
@@ -137,19 +137,19 @@ fn bound_at_once(change: &Change) -> Bound<'_> {
 
 fn write_setup(formatter: &mut fmt::Formatter<'_>, change: &Change, answer: &Answer) -> fmt::Result {
     let bound = bound_at_once(change);
-    let mut wishes = change.wishes.iter().peekable();
-    while let Some(wish) = wishes.next() {
-        match wish {
-            Wish::AddVm { vm } => {
+    let mut edits = change.edits.iter().peekable();
+    while let Some(edit) = edits.next() {
+        match edit {
+            Edit::AddVm { vm } => {
                 write!(formatter, "vm {}", word(vm))?;
                 // The first component stands beside its VM, the others below.
-                if let Some(Wish::AddComponent { component, kind, .. }) = wishes.peek() {
+                if let Some(Edit::AddComponent { component, kind, .. }) = edits.peek() {
                     write!(formatter, " : {}", described(component, kind, &bound))?;
-                    wishes.next();
+                    edits.next();
                 }
                 formatter.write_str("\n")?;
             }
-            Wish::AddComponent { component, kind, .. } => {
+            Edit::AddComponent { component, kind, .. } => {
                 writeln!(formatter, "  {}", described(component, kind, &bound))?;
             }
             _ => {}
@@ -189,21 +189,21 @@ fn write_answer(formatter: &mut fmt::Formatter<'_>, indent: &str, answer: &Answe
     }
 }
 
-fn write_wish(formatter: &mut fmt::Formatter<'_>, wish: &Wish, bound: &Bound<'_>) -> fmt::Result {
+fn write_wish(formatter: &mut fmt::Formatter<'_>, edit: &Edit, bound: &Bound<'_>) -> fmt::Result {
     formatter.write_str("  ")?;
-    match wish {
-        Wish::AddVm { vm } => writeln!(formatter, "add vm {}", word(vm)),
-        Wish::RemoveVm { vm } => writeln!(formatter, "remove vm {}", word(vm)),
-        Wish::AddComponent { component, vm, kind } => {
+    match edit {
+        Edit::AddVm { vm } => writeln!(formatter, "add vm {}", word(vm)),
+        Edit::RemoveVm { vm } => writeln!(formatter, "remove vm {}", word(vm)),
+        Edit::AddComponent { component, vm, kind } => {
             let described = described(component, kind, bound);
             let clauses = &described[word(component).len()..];
             writeln!(formatter, "add {} on {}{clauses}", word(component), word(vm))
         }
-        Wish::RemoveComponent { component } => writeln!(formatter, "remove {}", word(component)),
-        Wish::RestartComponent { component } => writeln!(formatter, "restart {}", word(component)),
-        Wish::SetNeed { component, import, number } => writeln!(formatter, "need {component}.{import} {number}"),
-        Wish::AddBinding(wire) => write_wire(formatter, "bind", "to", wire),
-        Wish::RemoveBinding(wire) => write_wire(formatter, "unbind", "from", wire),
+        Edit::RemoveComponent { component } => writeln!(formatter, "remove {}", word(component)),
+        Edit::RestartComponent { component } => writeln!(formatter, "restart {}", word(component)),
+        Edit::SetNeed { component, import, number } => writeln!(formatter, "need {component}.{import} {number}"),
+        Edit::AddBinding(wire) => write_wire(formatter, "bind", "to", wire),
+        Edit::RemoveBinding(wire) => write_wire(formatter, "unbind", "from", wire),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Answer, ComponentEnd, Expected, Scenario};
 use crate::{Faults, Line};
-use protocol::{Change, Export, Import, Kind, Name, Need, Strategy, Wire, Wish, manager::Request};
+use protocol::{Change, Edit, Export, Import, Kind, Name, Need, Strategy, Wire, manager::Request};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// How far a story goes.
@@ -87,11 +87,11 @@ impl Course {
 fn shape(name: &str, n: usize, edges: &[(usize, usize)], pivot: usize, course: Course) -> Scenario {
     let component = |place: usize| called(&format!("c{place}"));
     let vm = |place: usize| called(&format!("v{place}"));
-    let mut wishes = Vec::new();
+    let mut edits = Vec::new();
     for place in 0..n {
         let providers = edges.iter().filter(|(client, _)| *client == place).count();
-        wishes.push(Wish::AddVm { vm: vm(place) });
-        wishes.push(Wish::AddComponent { component: component(place), vm: vm(place), kind: kind(providers) });
+        edits.push(Edit::AddVm { vm: vm(place) });
+        edits.push(Edit::AddComponent { component: component(place), vm: vm(place), kind: kind(providers) });
     }
     let mut wires: Vec<(usize, Wire)> = edges
         .iter()
@@ -103,19 +103,19 @@ fn shape(name: &str, n: usize, edges: &[(usize, usize)], pivot: usize, course: C
         })
         .collect();
     wires.sort_by_key(|(client, _)| *client);
-    wishes.extend(wires.iter().map(|(_, wire)| Wish::AddBinding(wire.clone())));
+    edits.extend(wires.iter().map(|(_, wire)| Edit::AddBinding(wire.clone())));
 
     let pivot_name = component(pivot);
-    let leaves = vec![Wish::RemoveComponent { component: pivot_name.clone() }];
+    let leaves = vec![Edit::RemoveComponent { component: pivot_name.clone() }];
     let own = edges.iter().filter(|(client, _)| *client == pivot).count();
-    let mut comes = vec![Wish::AddComponent { component: pivot_name.clone(), vm: vm(pivot), kind: kind(own) }];
+    let mut comes = vec![Edit::AddComponent { component: pivot_name.clone(), vm: vm(pivot), kind: kind(own) }];
     let touching = wires.iter().filter(|(_, wire)| wire.client == pivot_name || wire.provider == pivot_name);
-    comes.extend(touching.map(|(_, wire)| Wish::AddBinding(wire.clone())));
+    comes.extend(touching.map(|(_, wire)| Edit::AddBinding(wire.clone())));
 
     let lines: Vec<Line> = match course {
-        Course::Up => vec![line(wishes, false)],
-        Course::UpDown => vec![line(wishes, false), line(leaves, true)],
-        Course::UpDownUp => vec![line(wishes, false), line(leaves, true), line(comes, false)],
+        Course::Up => vec![line(edits, false)],
+        Course::UpDown => vec![line(edits, false), line(leaves, true)],
+        Course::UpDownUp => vec![line(edits, false), line(leaves, true), line(comes, false)],
     };
     let down = if course == Course::UpDown { dependents(edges, pivot) } else { Vec::new() };
     let ends = (0..n).map(|place| {
@@ -154,8 +154,8 @@ fn kind(providers: usize) -> Arc<Kind> {
     Arc::new(Kind { imports: import.into_iter().collect(), exports, ..Kind::default() })
 }
 
-fn line(wishes: Vec<Wish>, incomplete: bool) -> Line {
-    Line { request: Request::Make(Change { strategy: Strategy::Together, incomplete, wishes }), patient: true }
+fn line(edits: Vec<Edit>, incomplete: bool) -> Line {
+    Line { request: Request::Make(Change { strategy: Strategy::Together, incomplete, edits }), patient: true }
 }
 
 fn called(text: &str) -> Name {

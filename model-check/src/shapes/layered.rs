@@ -1,8 +1,8 @@
 //! Large layered applications: tiers of VMs, each component bound to components of lower tiers.
 
 use super::{change, kind, name, wire};
-use crate::{random::Random, surroundings::Line};
-use protocol::{Kind, Name, Need, Strategy, Wire, Wish};
+use crate::{environment::Line, random::Random};
+use protocol::{Edit, Kind, Name, Need, Strategy, Wire};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -110,8 +110,8 @@ impl Layered {
         name(&format!("v{}", index / PER_VM))
     }
 
-    fn add(&self, index: usize) -> Wish {
-        Wish::AddComponent {
+    fn add(&self, index: usize) -> Edit {
+        Edit::AddComponent {
             component: self.names[index].clone(),
             vm: self.vm_of(index),
             kind: self.kinds[index].clone(),
@@ -120,9 +120,9 @@ impl Layered {
 
     /// Everything, from nothing.
     pub fn deploy(&self) -> Line {
-        let vms = (0..self.vms).map(|vm| Wish::AddVm { vm: name(&format!("v{vm}")) });
+        let vms = (0..self.vms).map(|vm| Edit::AddVm { vm: name(&format!("v{vm}")) });
         let components = (0..self.names.len()).map(|index| self.add(index));
-        let bindings = self.wires.iter().cloned().map(Wish::AddBinding);
+        let bindings = self.wires.iter().cloned().map(Edit::AddBinding);
         change(vms.chain(components).chain(bindings).collect(), Strategy::Together)
     }
 
@@ -144,9 +144,9 @@ impl Layered {
         }
         let mut bindings: BTreeSet<&Wire> = BTreeSet::new();
         chosen.iter().for_each(|index| bindings.extend(wires.get(&self.names[*index]).into_iter().flatten().copied()));
-        let removals = chosen.iter().map(|index| Wish::RemoveComponent { component: self.names[*index].clone() });
+        let removals = chosen.iter().map(|index| Edit::RemoveComponent { component: self.names[*index].clone() });
         let additions = chosen.iter().map(|index| self.add(*index));
-        let bindings = bindings.into_iter().cloned().map(Wish::AddBinding);
+        let bindings = bindings.into_iter().cloned().map(Edit::AddBinding);
         change(removals.chain(additions).chain(bindings).collect(), Strategy::Together)
     }
 }

@@ -8,8 +8,8 @@ pub use growing::{many_changes, many_clients, many_on_one_vm, many_providers};
 pub use layered::Layered;
 pub use random::{RandomShape, random_script};
 
-use crate::surroundings::Line;
-use protocol::{Change, Export, Import, Kind, Name, Need, Strategy, Wire, Wish, manager::Request};
+use crate::environment::Line;
+use protocol::{Change, Edit, Export, Import, Kind, Name, Need, Strategy, Wire, manager::Request};
 use std::sync::Arc;
 
 /// A name that is made here, and therefore one.
@@ -18,8 +18,8 @@ fn name(text: &str) -> Name {
 }
 
 /// A request for a change, made when everything before has come to rest.
-fn change(wishes: Vec<Wish>, strategy: Strategy) -> Line {
-    Line { request: Request::Make(Change { strategy, incomplete: false, wishes }), patient: true }
+fn change(edits: Vec<Edit>, strategy: Strategy) -> Line {
+    Line { request: Request::Make(Change { strategy, incomplete: false, edits }), patient: true }
 }
 
 /// A kind with these imports, each of the export `out`, and with the export `out`.

@@ -4,8 +4,8 @@
 //! does no harm.
 
 use super::{kind, name};
-use crate::{random::Random, surroundings::Line};
-use protocol::{Change, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire, Wish, manager::Request};
+use crate::{environment::Line, random::Random};
+use protocol::{Change, Edit, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire, manager::Request};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -69,48 +69,48 @@ impl<'r> Author<'r> {
     }
 
     fn deploy(&mut self) -> Line {
-        let mut wishes = Vec::new();
+        let mut edits = Vec::new();
         for _ in 0..self.shape.vms {
-            self.add_vm(&mut wishes);
+            self.add_vm(&mut edits);
         }
         for vm in self.vms.clone() {
             for _ in 0..self.random.within(1..=self.shape.components_per_vm_max) {
-                self.add_component(&vm, &mut wishes);
+                self.add_component(&vm, &mut edits);
             }
         }
-        self.wire_all(&mut wishes);
-        self.ask(wishes, true)
+        self.wire_all(&mut edits);
+        self.ask(edits, true)
     }
 
-    /// A few wishes about whatever there is.
+    /// A few edits about whatever there is.
     fn change(&mut self) -> Line {
-        let mut wishes = Vec::new();
+        let mut edits = Vec::new();
         let mut spared = self.components.keys().cloned().collect();
         for _ in 0..self.random.within(1..=4) {
             match self.random.below(10) {
-                0 => self.add_vm(&mut wishes),
-                1 => self.remove_vm(&mut wishes, &mut spared),
+                0 => self.add_vm(&mut edits),
+                1 => self.remove_vm(&mut edits, &mut spared),
                 2 | 3 => {
                     if let Some(vm) = self.random.pick(&self.vms).cloned() {
-                        self.add_component(&vm, &mut wishes);
+                        self.add_component(&vm, &mut edits);
                     }
                 }
-                4 => self.remove_component(&mut wishes, &mut spared),
-                5 | 6 => self.replace_component(&mut wishes, &mut spared),
-                7 => self.restart(&mut wishes, &mut spared),
-                8 => self.remove_wire(&mut wishes),
-                _ => self.set_need(&mut wishes, &mut spared),
+                4 => self.remove_component(&mut edits, &mut spared),
+                5 | 6 => self.replace_component(&mut edits, &mut spared),
+                7 => self.restart(&mut edits, &mut spared),
+                8 => self.remove_wire(&mut edits),
+                _ => self.set_need(&mut edits, &mut spared),
             }
         }
-        self.wire_all(&mut wishes);
+        self.wire_all(&mut edits);
         let patient = self.random.chance(500);
-        self.ask(wishes, patient)
+        self.ask(edits, patient)
     }
 
-    fn ask(&mut self, wishes: Vec<Wish>, patient: bool) -> Line {
+    fn ask(&mut self, edits: Vec<Edit>, patient: bool) -> Line {
         let strategies = Strategy::NAMES.map(|(_, strategy)| strategy);
         let strategy = *self.random.pick(&strategies).expect("there are strategies");
-        Line { request: Request::Make(Change { strategy, incomplete: true, wishes }), patient }
+        Line { request: Request::Make(Change { strategy, incomplete: true, edits }), patient }
     }
 
     fn fresh(&mut self, letter: char) -> Name {
@@ -118,13 +118,13 @@ impl<'r> Author<'r> {
         name(&format!("{letter}{}", self.made))
     }
 
-    fn add_vm(&mut self, wishes: &mut Vec<Wish>) {
+    fn add_vm(&mut self, edits: &mut Vec<Edit>) {
         let vm = self.fresh('v');
         self.vms.push(vm.clone());
-        wishes.push(Wish::AddVm { vm });
+        edits.push(Edit::AddVm { vm });
     }
 
-    fn remove_vm(&mut self, wishes: &mut Vec<Wish>, spared: &mut BTreeSet<Name>) {
+    fn remove_vm(&mut self, edits: &mut Vec<Edit>, spared: &mut BTreeSet<Name>) {
         let Some(vm) = self.random.pick(&self.vms).cloned() else { return };
         let here: Vec<Name> =
             self.components.iter().filter(|(_, known)| known.vm == vm).map(|(name, _)| name.clone()).collect();
@@ -133,14 +133,14 @@ impl<'r> Author<'r> {
         }
         here.iter().for_each(|name| self.forget(name, spared));
         self.vms.retain(|it| *it != vm);
-        wishes.push(Wish::RemoveVm { vm });
+        edits.push(Edit::RemoveVm { vm });
     }
 
-    fn add_component(&mut self, vm: &Name, wishes: &mut Vec<Wish>) {
+    fn add_component(&mut self, vm: &Name, edits: &mut Vec<Edit>) {
         let component = self.fresh('c');
         let rank = self.random.below(RANKS);
         let kind = self.random_kind(rank);
-        wishes.push(Wish::AddComponent { component: component.clone(), vm: vm.clone(), kind: kind.clone() });
+        edits.push(Edit::AddComponent { component: component.clone(), vm: vm.clone(), kind: kind.clone() });
         self.components.insert(component, Known::new(vm.clone(), kind, rank));
     }
 
@@ -177,15 +177,15 @@ impl<'r> Author<'r> {
         Arc::new(it)
     }
 
-    fn remove_component(&mut self, wishes: &mut Vec<Wish>, spared: &mut BTreeSet<Name>) {
+    fn remove_component(&mut self, edits: &mut Vec<Edit>, spared: &mut BTreeSet<Name>) {
         if let Some(component) = self.one_of(spared) {
             self.forget(&component, spared);
-            wishes.push(Wish::RemoveComponent { component });
+            edits.push(Edit::RemoveComponent { component });
         }
     }
 
     /// Removed, and added again under the same name and with the same bindings, perhaps elsewhere.
-    fn replace_component(&mut self, wishes: &mut Vec<Wish>, spared: &mut BTreeSet<Name>) {
+    fn replace_component(&mut self, edits: &mut Vec<Edit>, spared: &mut BTreeSet<Name>) {
         let Some(component) = self.one_of(spared) else { return };
         let Known { vm, kind, rank, .. } = self.components[&component].clone();
         let touches = |wire: &&Wire| wire.client == component || wire.provider == component;
@@ -193,34 +193,34 @@ impl<'r> Author<'r> {
         self.forget(&component, spared);
         let elsewhere = if self.random.chance(300) { self.random.pick(&self.vms).cloned() } else { None };
         let vm = elsewhere.unwrap_or(vm);
-        wishes.push(Wish::RemoveComponent { component: component.clone() });
-        wishes.push(Wish::AddComponent { component: component.clone(), vm: vm.clone(), kind: kind.clone() });
+        edits.push(Edit::RemoveComponent { component: component.clone() });
+        edits.push(Edit::AddComponent { component: component.clone(), vm: vm.clone(), kind: kind.clone() });
         self.components.insert(component, Known::new(vm, kind, rank));
         for wire in wires {
             self.wires.insert(wire.clone());
-            wishes.push(Wish::AddBinding(wire));
+            edits.push(Edit::AddBinding(wire));
         }
     }
 
-    fn restart(&mut self, wishes: &mut Vec<Wish>, spared: &mut BTreeSet<Name>) {
+    fn restart(&mut self, edits: &mut Vec<Edit>, spared: &mut BTreeSet<Name>) {
         if let Some(component) = self.one_of(spared) {
             spared.remove(&component);
-            wishes.push(Wish::RestartComponent { component });
+            edits.push(Edit::RestartComponent { component });
         }
     }
 
-    fn remove_wire(&mut self, wishes: &mut Vec<Wish>) {
+    fn remove_wire(&mut self, edits: &mut Vec<Edit>) {
         let wires: Vec<Wire> = self.wires.iter().cloned().collect();
         let Some(wire) = self.random.pick(&wires) else { return };
         // Not one that this very change has added.
-        if !wishes.iter().any(|wish| matches!(wish, Wish::AddBinding(added) if added == wire)) {
+        if !edits.iter().any(|edit| matches!(edit, Edit::AddBinding(added) if added == wire)) {
             self.wires.remove(wire);
-            wishes.push(Wish::RemoveBinding(wire.clone()));
+            edits.push(Edit::RemoveBinding(wire.clone()));
         }
     }
 
     /// Lets an import need fewer or more. Whether there are as many providers is left to chance.
-    fn set_need(&mut self, wishes: &mut Vec<Wish>, spared: &mut BTreeSet<Name>) {
+    fn set_need(&mut self, edits: &mut Vec<Edit>, spared: &mut BTreeSet<Name>) {
         let Some(component) = self.one_of(spared) else { return };
         let imports: Vec<Name> = self.components[&component].needs.keys().cloned().collect();
         let Some(import) = self.random.pick(&imports).cloned() else { return };
@@ -228,7 +228,7 @@ impl<'r> Author<'r> {
         spared.remove(&component);
         let known = self.components.get_mut(&component).expect("what is spared is known");
         known.needs.insert(import.clone(), number);
-        wishes.push(Wish::SetNeed { component, import, number });
+        edits.push(Edit::SetNeed { component, import, number });
     }
 
     /// A component that this change has not yet spoken of.
@@ -244,11 +244,11 @@ impl<'r> Author<'r> {
     }
 
     /// Gives every import as many providers as it needs, as far as there are any; now and then one more.
-    fn wire_all(&mut self, wishes: &mut Vec<Wish>) {
+    fn wire_all(&mut self, edits: &mut Vec<Edit>) {
         let clients: Vec<(Name, Known)> = self.components.iter().map(|(name, it)| (name.clone(), it.clone())).collect();
-        let removed: BTreeSet<Wire> = wishes
+        let removed: BTreeSet<Wire> = edits
             .iter()
-            .filter_map(|wish| if let Wish::RemoveBinding(wire) = wish { Some(wire.clone()) } else { None })
+            .filter_map(|edit| if let Edit::RemoveBinding(wire) = edit { Some(wire.clone()) } else { None })
             .collect();
         for (client, known) in clients {
             for (import, it) in &known.kind.imports {
@@ -263,7 +263,7 @@ impl<'r> Author<'r> {
                     let (client, import, provider) = (client.clone(), import.clone(), (*provider).clone());
                     let wire = Wire { client, import, provider, export: it.export.clone() };
                     if !removed.contains(&wire) && self.wires.insert(wire.clone()) {
-                        wishes.push(Wish::AddBinding(wire));
+                        edits.push(Edit::AddBinding(wire));
                     }
                 }
             }

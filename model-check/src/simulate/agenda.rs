@@ -12,7 +12,7 @@ use std::{
 
 /// What can be on the agenda.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Happening {
+pub(super) enum Scheduled {
     /// An action; for tasks, the number of the task it ends.
     Action(Action, u64),
     /// The operator makes the next request.
@@ -25,7 +25,7 @@ pub(super) enum Happening {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planned {
     pub(super) at: Duration,
-    pub(super) happening: Happening,
+    pub(super) scheduled: Scheduled,
     pub(super) cause: Cause,
 }
 
@@ -57,10 +57,10 @@ pub(super) struct Agenda {
 
 impl Agenda {
     /// Writes something down.
-    pub(super) fn plan(&mut self, at: Duration, happening: Happening, cause: Cause) {
-        let planned = Planned { at, happening, cause };
+    pub(super) fn plan(&mut self, at: Duration, scheduled: Scheduled, cause: Cause) {
+        let planned = Planned { at, scheduled, cause };
         self.serial += 1;
-        self.actions += usize::from(matches!(happening, Happening::Action(..)));
+        self.actions += usize::from(matches!(scheduled, Scheduled::Action(..)));
         let place = match self.free.pop() {
             Some(place) => {
                 self.planned[place] = planned;
@@ -81,10 +81,10 @@ impl Agenda {
         let link = self.links.entry(place).or_default();
         link.last = link.last.max(arrival);
         link.under_way += 1;
-        let (at, happening) = (link.last, Happening::Action(action, 0));
+        let (at, scheduled) = (link.last, Scheduled::Action(action, 0));
         match to.and_then(|vm| self.kept.get_mut(&vm)) {
-            Some(kept) => kept.push(Planned { at, happening, cause }),
-            None => self.plan(at, happening, cause),
+            Some(kept) => kept.push(Planned { at, scheduled, cause }),
+            None => self.plan(at, scheduled, cause),
         }
     }
 
@@ -114,7 +114,7 @@ impl Agenda {
         let mut at = now;
         for letter in self.kept.remove(&vm).unwrap_or_default() {
             at = at.max(letter.at);
-            self.plan(at, letter.happening, cause);
+            self.plan(at, letter.scheduled, cause);
         }
     }
 
@@ -123,7 +123,7 @@ impl Agenda {
         let Reverse((_, _, place)) = self.heap.pop()?;
         self.free.push(place);
         let planned = self.planned[place];
-        self.actions -= usize::from(matches!(planned.happening, Happening::Action(..)));
+        self.actions -= usize::from(matches!(planned.scheduled, Scheduled::Action(..)));
         Some(planned)
     }
 

@@ -9,7 +9,7 @@ use std::{fmt, time::Duration};
 
 /// What takes time on a critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Deed {
+pub enum Activity {
     /// A host carries out an operation of a component.
     Operation(Operation),
     /// A failed operation waits to be tried again.
@@ -28,7 +28,7 @@ pub struct Stretch {
     /// The component, or the VM.
     pub name: Name,
     /// What was done with it.
-    pub deed: Deed,
+    pub activity: Activity,
     /// When it began.
     pub from: Duration,
     /// When it ended.
@@ -38,12 +38,12 @@ pub struct Stretch {
 impl fmt::Display for Stretch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, length) = (&self.name, self.to.saturating_sub(self.from));
-        match self.deed {
-            Deed::Operation(operation) => write!(formatter, "{operation} {name} {length:?}"),
-            Deed::Pause => write!(formatter, "wait to try {name} again {length:?}"),
-            Deed::Create => write!(formatter, "create {name} {length:?}"),
-            Deed::Destroy => write!(formatter, "destroy {name} {length:?}"),
-            Deed::Declare => write!(formatter, "notice that {name} is lost {length:?}"),
+        match self.activity {
+            Activity::Operation(operation) => write!(formatter, "{operation} {name} {length:?}"),
+            Activity::Pause => write!(formatter, "wait to try {name} again {length:?}"),
+            Activity::Create => write!(formatter, "create {name} {length:?}"),
+            Activity::Destroy => write!(formatter, "destroy {name} {length:?}"),
+            Activity::Declare => write!(formatter, "notice that {name} is lost {length:?}"),
         }
     }
 }

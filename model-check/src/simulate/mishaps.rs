@@ -2,8 +2,8 @@
 
 use crate::{
     action::Action,
+    environment::Faults,
     random::Random,
-    surroundings::Faults,
     world::{Part, Place, World},
 };
 use protocol::VmId;

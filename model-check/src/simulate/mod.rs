@@ -16,15 +16,15 @@ mod report;
 mod run;
 mod timing;
 
-pub use critical_path::{Deed, Stretch};
+pub use critical_path::{Activity, Stretch};
 pub use journal::COMES_BACK;
 pub use report::{ChangeTimes, Messages, Report, Violation};
 pub use run::NO_PANIC;
 pub use timing::{Span, Timing, always};
 
 use crate::{
+    environment::{Faults, Line},
     inspector::Pace,
-    surroundings::{Faults, Line},
     world::World,
 };
 use std::{fmt::Write, sync::Arc};

@@ -2,18 +2,18 @@
 
 use super::{
     Report, Settings,
-    agenda::{Agenda, Happening},
-    critical_path::{Cause, Deed, Stretch, Stretches},
+    agenda::{Agenda, Scheduled},
+    critical_path::{Activity, Cause, Stretch, Stretches},
     journal::Journals,
     mishaps,
     report::{ChangeTimes, Violation},
 };
 use crate::{
     action::Action,
+    environment::Line,
     inspector::Inspector,
     property::{self, Breach, RESTS},
     random::Random,
-    surroundings::Line,
     trace::Trace,
     world::{Event, Output, Part, Place, World},
 };
@@ -81,10 +81,10 @@ impl<'a> Run<'a> {
             self.plan_request();
             let Some(planned) = self.agenda.next() else { break };
             self.now = self.now.max(planned.at);
-            match planned.happening {
-                Happening::Request => self.request(),
-                Happening::Mishap => self.mishap(),
-                Happening::Action(action, task) => self.arrive(action, task, planned.cause),
+            match planned.scheduled {
+                Scheduled::Request => self.request(),
+                Scheduled::Mishap => self.mishap(),
+                Scheduled::Action(action, task) => self.arrive(action, task, planned.cause),
             }
             if self.report.steps >= self.settings.steps_max && self.report.violation.is_none() {
                 let detail = format!("nothing has come to rest after {} steps", self.report.steps);
@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
         let hesitates = index > 0 || !line.patient;
         let pause = if hesitates { self.random.duration(&self.settings.timing.request) } else { Duration::ZERO };
         let given = self.settings.timing.not_before.get(&index).copied().unwrap_or_default();
-        self.agenda.plan((self.now + pause).max(given), Happening::Request, None);
+        self.agenda.plan((self.now + pause).max(given), Scheduled::Request, None);
         self.request_planned = true;
     }
 
@@ -144,7 +144,7 @@ impl<'a> Run<'a> {
         let faults = self.world.operator().faults;
         if mishaps::are_left(faults) {
             let at = self.now + self.random.duration(&self.settings.timing.mishap);
-            self.agenda.plan(at, Happening::Mishap, None);
+            self.agenda.plan(at, Scheduled::Mishap, None);
         }
     }
 
@@ -242,9 +242,9 @@ impl<'a> Run<'a> {
                 self.vms.retain(|it| *it != vm);
                 let Some(name) = self.world.manager().book().vm_by_id(vm).map(|vm| vm.name.clone()) else { return };
                 let at = self.now + self.random.duration(&self.settings.timing.declare);
-                let stretch = Stretch { name, deed: Deed::Declare, from: self.now, to: at };
+                let stretch = Stretch { name, activity: Activity::Declare, from: self.now, to: at };
                 let cause = self.stretches.add(stretch, cause);
-                self.agenda.plan(at, Happening::Action(Action::Declare(vm), 0), cause);
+                self.agenda.plan(at, Scheduled::Action(Action::Declare(vm), 0), cause);
             }
             Action::Crash(_) | Action::CrashManager | Action::Break(..) => self.plan_repeats(),
             _ => {}
@@ -289,7 +289,7 @@ impl<'a> Run<'a> {
             manager::Output::ToCloud(task) => self.follow_cloud_task(task, cause),
             manager::Output::SetAlarm(alarm, pause) => {
                 let at = self.now + Duration::from_millis(*pause);
-                self.agenda.plan(at, Happening::Action(Action::RingManager(*alarm), 0), cause);
+                self.agenda.plan(at, Scheduled::Action(Action::RingManager(*alarm), 0), cause);
             }
             manager::Output::ToOperator(News::Accepted(change)) => {
                 self.open_changes.insert(*change, self.report.changes.len());
@@ -313,22 +313,22 @@ impl<'a> Run<'a> {
 
     fn follow_cloud_task(&mut self, task: &CloudTask, cause: Cause) {
         let timing = &self.settings.timing;
-        let (vm, name, deed, length) = match task {
+        let (vm, name, activity, length) = match task {
             CloudTask::Create(vm, name) => {
                 self.agenda.await_vm(*vm);
-                (*vm, Some(name.clone()), Deed::Create, &timing.create)
+                (*vm, Some(name.clone()), Activity::Create, &timing.create)
             }
             CloudTask::Destroy(vm) => {
                 let name = self.world.manager().book().vm_by_id(*vm).map(|entry| entry.name.clone());
-                (*vm, name, Deed::Destroy, &timing.destroy)
+                (*vm, name, Activity::Destroy, &timing.destroy)
             }
         };
         let to = self.now + self.random.duration(length);
         let cause = match name {
-            Some(name) => self.stretches.add(Stretch { name, deed, from: self.now, to }, cause),
+            Some(name) => self.stretches.add(Stretch { name, activity, from: self.now, to }, cause),
             None => cause,
         };
-        self.agenda.plan(to, Happening::Action(Action::Cloud(vm), 0), cause);
+        self.agenda.plan(to, Scheduled::Action(Action::Cloud(vm), 0), cause);
     }
 
     fn follow_agent(&mut self, vm: VmId, output: &agent::Output, cause: Cause) {
@@ -347,10 +347,10 @@ impl<'a> Run<'a> {
                 let (from, to) = (self.now, self.now + Duration::from_millis(*pause));
                 let name = self.world.agent(vm).and_then(|agent| agent.components().get(component));
                 let cause = match name.map(|component| component.name().clone()) {
-                    Some(name) => self.stretches.add(Stretch { name, deed: Deed::Pause, from, to }, cause),
+                    Some(name) => self.stretches.add(Stretch { name, activity: Activity::Pause, from, to }, cause),
                     None => cause,
                 };
-                self.agenda.plan(to, Happening::Action(Action::Ring(vm, *alarm), 0), cause);
+                self.agenda.plan(to, Scheduled::Action(Action::Ring(vm, *alarm), 0), cause);
             }
             agent::Output::Note(_) => {}
         }
@@ -371,8 +371,8 @@ impl<'a> Run<'a> {
         let fails = self.failures_left > 0 && self.random.chance(self.settings.failures_per_mille);
         self.failures_left -= u32::from(fails);
         let end = if fails { Action::Fail } else { Action::Finish };
-        let stretch = Stretch { name: task.name.clone(), deed: Deed::Operation(operation), from: self.now, to };
+        let stretch = Stretch { name: task.name.clone(), activity: Activity::Operation(operation), from: self.now, to };
         let cause = self.stretches.add(stretch, cause);
-        self.agenda.plan(to, Happening::Action(end(vm, task.component), task.serial), cause);
+        self.agenda.plan(to, Scheduled::Action(end(vm, task.component), task.serial), cause);
     }
 }

@@ -1,6 +1,6 @@
 //! The numbers that do not meet: why some causes contradict each other, where a simple sum shows it.
 //!
-//! The wish and the requirements say how many components of each type there must be at least, and at most; the nodes and
+//! The requirements and the requirements say how many components of each type there must be at least, and at most; the nodes and
 //! the demands on each of them say how many there can be. Everything is in whole numbers, and only what the causes imply
 //! is used. So a sentence, where there is one, is a proof; where there is none, the causes stand for themselves.
 

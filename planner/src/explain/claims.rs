@@ -1,6 +1,6 @@
 //! How many components of each type there must be, what they may be hosted by, and how many there can be at most.
 //!
-//! What the wish says about a number directly is read off; then requirements, capacities and conflicts are followed from
+//! What the requirements says about a number directly is read off; then requirements, capacities and conflicts are followed from
 //! type to type as long as they add something.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::problem::Problem;
 /// Numbers are followed this often from type to type: a circle may make them grow for ever.
 const ROUNDS_MAX: usize = 32;
 
-/// Larger numbers in a wish are not computed with here; a product of two of these is exact.
+/// Larger numbers in a requirements are not computed with here; a product of two of these is exact.
 const NUMBER_MAX: i128 = 1 << 60;
 
 /// There are at least so many components of a type on nodes of some groups.
@@ -25,7 +25,7 @@ pub(super) struct Claim {
     pub(super) kind: usize,
     pub(super) groups: Vec<bool>,
     pub(super) amount: i64,
-    /// The sentences that led here; none if the wish says so itself.
+    /// The sentences that led here; none if the requirements says so itself.
     pub(super) because: Vec<String>,
 }
 
@@ -60,7 +60,9 @@ impl<'a> Claims<'a> {
             local: Vec::new(),
             conflict: None,
         };
-        for (demand, _) in problem.wish.demands.iter().zip(&selection.demands).filter(|(_, selected)| **selected) {
+        for (demand, _) in
+            problem.requirements.demands.iter().zip(&selection.demands).filter(|(_, selected)| **selected)
+        {
             claims.read(&demand.term, model);
         }
         for conflict in &claims.interfaces.conflicts {

@@ -1,6 +1,6 @@
 //! Why there is no placement: demands that cannot hold together, in the user's words, and the arithmetic behind it.
 //!
-//! Everything that restricts a placement is a cause: parts of the wish, requirements, capacities, conflicts, numbers of
+//! Everything that restricts a placement is a cause: parts of the requirements, requirements, capacities, conflicts, numbers of
 //! nodes. `smallest` finds causes that contradict each other, as few as possible; `arithmetic` looks for a sum that
 //! shows why they do.
 
@@ -22,7 +22,7 @@ use smallest::Search;
 /// Something that restricts placements.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// A part of the wish, by its position there.
+    /// A part of the requirements, by its position there.
     Demand(usize),
     /// Components of a type require providers of an interface.
     Need { kind: usize, port: String },
@@ -54,7 +54,7 @@ pub struct Contradiction {
 /// Finds causes that contradict each other. They may be more than necessary if the caller stops early.
 pub(crate) fn contradiction(problem: &Problem, engine: &mut dyn Engine, watch: &mut Watch<'_>) -> Contradiction {
     let mut problem = problem.clone();
-    problem.wish.goals.clear();
+    problem.requirements.goals.clear();
     let interfaces = Interfaces::new(&problem);
     let (causes, smallest) = Search::new(&problem, all_causes(&problem, &interfaces), engine, watch).run();
     let mut causes: Vec<Cause> = causes.into_iter().collect();
@@ -112,7 +112,7 @@ fn all_causes(problem: &Problem, interfaces: &Interfaces) -> Vec<Cause> {
         port: conflict.port.clone(),
     }));
     causes.extend(interfaces.needs.iter().map(|need| Cause::Need { kind: need.kind, port: need.port.clone() }));
-    causes.extend((0..problem.wish.demands.len()).map(Cause::Demand));
+    causes.extend((0..problem.requirements.demands.len()).map(Cause::Demand));
     causes.extend((0..problem.classes.len()).map(Cause::Number));
     causes
 }
@@ -120,7 +120,7 @@ fn all_causes(problem: &Problem, interfaces: &Interfaces) -> Vec<Cause> {
 /// The problem with these causes and no others.
 fn selection<'a>(problem: &Problem, interfaces: &Interfaces, causes: impl IntoIterator<Item = &'a Cause>) -> Selection {
     let mut selection = Selection {
-        demands: vec![false; problem.wish.demands.len()],
+        demands: vec![false; problem.requirements.demands.len()],
         needs: vec![false; interfaces.needs.len()],
         capacities: vec![false; interfaces.stocks.len()],
         conflicts: vec![false; interfaces.conflicts.len()],
@@ -154,7 +154,7 @@ impl Cause {
     fn sentence(&self, problem: &Problem, interfaces: &Interfaces) -> String {
         let name = |kind: usize| problem.types[kind].name.as_str();
         match self {
-            Self::Demand(position) => problem.wish.demands[*position].text.clone(),
+            Self::Demand(position) => problem.requirements.demands[*position].text.clone(),
             Self::Need { kind, port } => {
                 let found = interfaces.needs.iter().find(|need| need.kind == *kind && need.port == *port);
                 let others = match found.map_or(0, |need| need.number) {

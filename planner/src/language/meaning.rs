@@ -80,7 +80,7 @@ pub enum Range {
     Ports(Vec<String>),
 }
 
-/// A part of the wish that can be dropped on its own, with the text it came from.
+/// A part of the requirements that can be dropped on its own, with the text it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Demand {
     pub text: String,
@@ -111,7 +111,7 @@ pub enum BindingGoal {
 
 /// Everything that is asked for: all demands must hold, goals are met as well as possible, earlier ones first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct Requirements {
     pub demands: Vec<Demand>,
     pub goals: Vec<Goal>,
     pub binding_goals: Vec<BindingGoal>,

@@ -14,7 +14,7 @@ mod shorthand;
 pub mod syntax;
 
 pub use complaint::{Complaint, Span};
-pub use meaning::{BindingGoal, Demand, Goal, GoalMeasure, PortReference, Range, Spot, Term, Which, Wish};
+pub use meaning::{BindingGoal, Demand, Goal, GoalMeasure, PortReference, Range, Requirements, Spot, Term, Which};
 pub use parser::is_reserved;
 pub use parser::{binding_preference, formula, preference, specification};
 pub use shorthand::{translate_constraint, translate_preference};
@@ -23,9 +23,9 @@ use crate::problem::{ComponentType, NodeClass};
 use lookup::Lookup;
 use syntax::{BindingPreference, Connective, Expression, Preference, Shape};
 
-/// The texts of a wish, as a person wrote them.
+/// The texts of a requirements, as a person wrote them.
 #[derive(Clone, Debug, Default)]
-pub struct WishText<'a> {
+pub struct RequirementText<'a> {
     /// `constraint; preference; …`; may be empty.
     pub specification: &'a str,
     /// Further constraints, one text each; shorthands are allowed.
@@ -43,15 +43,18 @@ pub struct TextComplaint {
     pub complaint: Complaint,
 }
 
-impl Wish {
+impl Requirements {
     /// Reads all texts; on errors, returns all complaints of all texts.
     pub fn read(
-        text: &WishText<'_>,
+        text: &RequirementText<'_>,
         types: &[ComponentType],
         classes: &[NodeClass],
     ) -> Result<Self, Vec<TextComplaint>> {
-        let mut reader =
-            Reader { names: Lookup { types, classes, bindings: false }, wish: Self::default(), complaints: Vec::new() };
+        let mut reader = Reader {
+            names: Lookup { types, classes, bindings: false },
+            requirements: Self::default(),
+            complaints: Vec::new(),
+        };
         if !text.specification.trim().is_empty() {
             reader.specification(text.specification);
         }
@@ -67,17 +70,17 @@ impl Wish {
         if !reader.complaints.is_empty() {
             return Err(reader.complaints);
         }
-        if reader.wish.goals.is_empty() {
+        if reader.requirements.goals.is_empty() {
             reader.preference("cost", "default preference");
             reader.preference("(sum ?x in components: ?x)", "default preference");
         }
-        Ok(reader.wish)
+        Ok(reader.requirements)
     }
 }
 
 struct Reader<'a> {
     names: Lookup<'a>,
-    wish: Wish,
+    requirements: Requirements,
     complaints: Vec<TextComplaint>,
 }
 
@@ -102,7 +105,7 @@ impl Reader<'_> {
                 let mut complaints = Vec::new();
                 let parsed = formula(&translated).expect("a translated shorthand is well formed");
                 if let Some(term) = self.names.formula(&parsed, &mut complaints) {
-                    self.wish.demands.push(Demand { text: text.trim().to_owned(), term });
+                    self.requirements.demands.push(Demand { text: text.trim().to_owned(), term });
                 }
                 for complaint in &mut complaints {
                     complaint.span = Span { start: 0, end: text.len() };
@@ -135,11 +138,11 @@ impl Reader<'_> {
         let mut complaints = Vec::new();
         match binding_preference(text) {
             Err(found) => complaints = found,
-            Ok(BindingPreference::Local) => self.wish.binding_goals.push(BindingGoal::Local),
+            Ok(BindingPreference::Local) => self.requirements.binding_goals.push(BindingGoal::Local),
             Ok(BindingPreference::Expression(expression)) => {
                 let names = Lookup { bindings: true, ..self.names };
                 if let Some(term) = names.number(&expression, &mut complaints) {
-                    self.wish.binding_goals.push(BindingGoal::Term(term));
+                    self.requirements.binding_goals.push(BindingGoal::Term(term));
                 }
             }
         }
@@ -158,7 +161,7 @@ impl Reader<'_> {
         if let Some(term) = self.names.formula(formula, &mut complaints)
             && term != Term::Truth(true)
         {
-            self.wish.demands.push(Demand { text: formula.span.of(text).to_owned(), term });
+            self.requirements.demands.push(Demand { text: formula.span.of(text).to_owned(), term });
         }
         self.complain(name, text, complaints);
     }
@@ -172,7 +175,7 @@ impl Reader<'_> {
             Preference::Expression(expression) => self.names.number(expression, &mut complaints).map(GoalMeasure::Term),
         };
         if let Some(measure) = measure {
-            self.wish.goals.push(Goal { text: written.to_owned(), measure });
+            self.requirements.goals.push(Goal { text: written.to_owned(), measure });
         }
         self.complain(name, text, complaints);
     }

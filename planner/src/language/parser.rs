@@ -161,7 +161,7 @@ impl Parser {
             self.next += 1;
             let right = self.negation()?;
             let span = left.span.to(right.span);
-            // `a and b and c` becomes one list, so that long wishes make shallow trees.
+            // `a and b and c` becomes one list, so that long requirements make shallow trees.
             if let Shape::Connected { connective: same, parts } = &mut left.shape
                 && *same == connective
                 && matches!(connective, Connective::And | Connective::Or)

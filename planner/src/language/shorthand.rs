@@ -1,4 +1,4 @@
-//! Friendlier words for common wishes; each translates into the specification language.
+//! Friendlier words for common requirements; each translates into the specification language.
 //!
 //! | shorthand | meaning |
 //! |---|---|

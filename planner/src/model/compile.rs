@@ -1,4 +1,4 @@
-//! From wishes to groups, filters, measures and rows.
+//! From requirements to groups, filters, measures and rows.
 
 use super::groups::{groups, singled_out};
 use super::interfaces::Interfaces;
@@ -29,7 +29,7 @@ pub(crate) struct Compiler<'a> {
     pub(super) rows: Vec<Row>,
     pub(super) too_large: bool,
     pub(super) slots: Vec<Bound>,
-    /// Classes that a wish speaks of in such a way that a further empty node would make a difference.
+    /// Classes that a requirements speaks of in such a way that a further empty node would make a difference.
     counted: BTreeSet<usize>,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn model(problem: &Problem, selection: &Selection) -> Result<Model, M
 /// The model with any number of nodes in some classes.
 fn model_with(problem: &Problem, selection: &Selection, lifted: &BTreeSet<usize>) -> Result<Model, ModelError> {
     let demands: Vec<(Term, &str)> = problem
-        .wish
+        .requirements
         .demands
         .iter()
         .zip(&selection.demands)
@@ -54,7 +54,7 @@ fn model_with(problem: &Problem, selection: &Selection, lifted: &BTreeSet<usize>
         .map(|(demand, _)| (simplify(&demand.term), demand.text.as_str()))
         .collect();
     let goals: Vec<Option<(Term, &str)>> = problem
-        .wish
+        .requirements
         .goals
         .iter()
         .map(|goal| match &goal.measure {
@@ -84,7 +84,7 @@ fn model_with(problem: &Problem, selection: &Selection, lifted: &BTreeSet<usize>
         compiler.check(text)?;
     }
     let mut forms = Vec::new();
-    for (goal, term) in problem.wish.goals.iter().zip(&goals) {
+    for (goal, term) in problem.requirements.goals.iter().zip(&goals) {
         let form = match (&goal.measure, term) {
             (GoalMeasure::Cost, _) => Linear::variable(compiler.measure(Measure::Cost)),
             (GoalMeasure::Stopped, _) => compiler.stopped(),
@@ -302,7 +302,7 @@ impl Compiler<'_> {
                     .groups
                     .iter()
                     .position(|group| group.class == node.class && group.members.as_slice() == [node.index]);
-                found.expect("a node that a wish names has a group of its own")
+                found.expect("a node that a requirements names has a group of its own")
             }
             Some(Spot::Slot(slot)) => match self.slots[slot] {
                 Bound::Single(group) => group,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// `constant + Σ factor · variable`. Wide numbers, so that no wish can overflow them silently.
+/// `constant + Σ factor · variable`. Wide numbers, so that no requirements can overflow them silently.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Linear {
     pub(crate) constant: i128,

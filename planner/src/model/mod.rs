@@ -2,8 +2,8 @@
 //!
 //! Identical nodes form a group. A column is a multiset of components that fits on a node of a group and satisfies all
 //! that is demanded of each node by itself; a placement says how often each column is used. Everything else that a
-//! wish can speak of is a *measure*: a number that each column has and that is summed over all nodes (instances of a
-//! type, cost, nodes that host two of something …). Each measure has a variable; wishes become rows over variables.
+//! requirements can speak of is a *measure*: a number that each column has and that is summed over all nodes (instances of a
+//! type, cost, nodes that host two of something …). Each measure has a variable; requirements become rows over variables.
 //! So nothing grows with the number of identical nodes.
 
 mod ceiling;
@@ -151,7 +151,7 @@ pub(crate) struct Model {
     pub(crate) interfaces: Interfaces,
     /// What is minimised, in order; constants are kept apart.
     pub(crate) goals: Vec<linear::Linear>,
-    /// Classes whose number of nodes is limited although the selection says otherwise: a wish speaks of each of their
+    /// Classes whose number of nodes is limited although the selection says otherwise: a requirements speaks of each of their
     /// nodes, so with another number it would mean something else.
     pub(crate) given: BTreeSet<usize>,
 }
@@ -159,7 +159,7 @@ pub(crate) struct Model {
 /// Why a problem cannot be modelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// A product or sum in a wish exceeds what can be computed exactly.
+    /// A product or sum in a requirements exceeds what can be computed exactly.
     #[error("`{0}`: its numbers become too large to compute with")]
     TooLarge(String),
     /// A quantifier compares nodes with one another, and there are too many of them.
@@ -184,7 +184,7 @@ impl Selection {
     pub(crate) fn everything(problem: &Problem) -> Self {
         let interfaces = Interfaces::new(problem);
         Self {
-            demands: vec![true; problem.wish.demands.len()],
+            demands: vec![true; problem.requirements.demands.len()],
             needs: vec![true; interfaces.needs.len()],
             capacities: vec![true; interfaces.stocks.len()],
             conflicts: vec![true; interfaces.conflicts.len()],

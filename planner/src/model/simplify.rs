@@ -1,4 +1,4 @@
-//! Rewrites wishes so that quantifiers over locations are about as little as possible.
+//! Rewrites requirements so that quantifiers over locations are about as little as possible.
 //!
 //! `forall` is split over `and`, `exists` over `or`, `sum` over `+` and `-`, and negations are pushed through
 //! quantifiers. What remains inside a quantifier is either about its own node only (then identical nodes need not be

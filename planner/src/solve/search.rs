@@ -236,7 +236,7 @@ impl Stage<'_, '_> {
         Fate::Closed
     }
 
-    /// Tightens the box by all rows and by the wish to beat the incumbent; `None` if nothing is left.
+    /// Tightens the box by all rows and by the requirements to beat the incumbent; `None` if nothing is left.
     fn tightened(&self, bounds: &mut [(i64, i64)]) -> Option<Vec<Row>> {
         let better = self.incumbent.as_ref().and_then(|best| {
             let terms = self.objective.iter().enumerate().map(|(variable, factor)| (variable, -i128::from(*factor)));

@@ -1,8 +1,8 @@
 //! Checks a claimed answer against the problem itself, in exact whole numbers.
 //!
-//! It shares no code with the solver: it looks at every node, component and binding one by one, and evaluates the wish
+//! It shares no code with the solver: it looks at every node, component and binding one by one, and evaluates the requirements
 //! by plain recursion. What it checks are the definitions: resources, requirements and capacities (*provisionally
-//! correct*), weak requirements and conflicts (*correct*), the wish, and the values that were claimed.
+//! correct*), weak requirements and conflicts (*correct*), the requirements, and the values that were claimed.
 
 mod evaluate;
 
@@ -33,7 +33,7 @@ pub enum Standard {
     Correct,
 }
 
-/// Everything that is wrong with a configuration, the wish left aside.
+/// Everything that is wrong with a configuration, the requirements left aside.
 pub fn faults(problem: &Problem, configuration: &Configuration, standard: Standard) -> Vec<Fault> {
     let mut faults = Vec::new();
     check_nodes(problem, configuration, &mut faults);
@@ -47,10 +47,10 @@ pub fn faults(problem: &Problem, configuration: &Configuration, standard: Standa
     faults
 }
 
-/// The demands of the wish that do not hold.
+/// The demands of the requirements that do not hold.
 pub fn unmet_demands(problem: &Problem, configuration: &Configuration) -> Vec<Fault> {
     let mut evaluator = Evaluator::new(problem, configuration);
-    let demands = problem.wish.demands.iter();
+    let demands = problem.requirements.demands.iter();
     let unmet = demands.filter(|demand| !evaluator.truth(&demand.term));
     unmet.map(|demand| Fault(format!("`{}` does not hold", demand.text))).collect()
 }
@@ -58,7 +58,7 @@ pub fn unmet_demands(problem: &Problem, configuration: &Configuration) -> Vec<Fa
 /// The value of each goal.
 pub fn goal_values(problem: &Problem, configuration: &Configuration) -> Vec<i128> {
     let mut evaluator = Evaluator::new(problem, configuration);
-    let goals = problem.wish.goals.iter();
+    let goals = problem.requirements.goals.iter();
     goals
         .map(|goal| match &goal.measure {
             GoalMeasure::Cost => cost(problem, configuration),
@@ -73,7 +73,7 @@ pub fn goal_values(problem: &Problem, configuration: &Configuration) -> Vec<i128
 pub fn binding_goal_values(problem: &Problem, configuration: &Configuration) -> Vec<i128> {
     use crate::language::BindingGoal;
     let mut evaluator = Evaluator::new(problem, configuration);
-    let goals = problem.wish.binding_goals.iter();
+    let goals = problem.requirements.binding_goals.iter();
     goals
         .map(|goal| match goal {
             BindingGoal::Local => {

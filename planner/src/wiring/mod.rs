@@ -43,7 +43,7 @@ pub(crate) fn wire(
     watch: &mut Watch<'_>,
 ) -> Option<Wired> {
     let network = Network::new(problem, configuration);
-    let goals = &problem.wish.binding_goals;
+    let goals = &problem.requirements.binding_goals;
     if goals.is_empty()
         && let Some(bindings) = greedy::wire(&network, &problem.today.bindings)
     {

@@ -1,7 +1,7 @@
 //! A small generator of random problems. It is ours, so that a seed means the same next year.
 
 use planner::configuration::{Component, ComponentName, Configuration, Node};
-use planner::language::{Wish, WishText};
+use planner::language::{RequirementText, Requirements};
 use planner::problem::{ComponentType, NodeClass, Problem, Provision};
 
 /// Splitmix64.
@@ -51,9 +51,10 @@ pub(crate) fn sample(dice: &mut Dice) -> Sample {
     }
     let today = today(dice, &types, &classes);
     let specification = specification(dice, kinds, &classes, !today.components.is_empty());
-    let text = WishText { specification: &specification, ..WishText::default() };
-    let wish = Wish::read(&text, &types, &classes).unwrap_or_else(|errors| panic!("{specification}: {errors:?}"));
-    let problem = Problem::new(types, classes, today, wish).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let text = RequirementText { specification: &specification, ..RequirementText::default() };
+    let requirements =
+        Requirements::read(&text, &types, &classes).unwrap_or_else(|errors| panic!("{specification}: {errors:?}"));
+    let problem = Problem::new(types, classes, today, requirements).unwrap_or_else(|errors| panic!("{errors:?}"));
     Sample { problem, specification }
 }
 

@@ -47,7 +47,7 @@ impl fmt::Display for ComponentState {
 
 /// What the host is doing for a component, at most one thing at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Errand {
+pub enum TaskState {
     /// Nothing.
     None,
     /// This operation is under way.
@@ -80,7 +80,7 @@ pub struct Component {
     pub(super) loans: Loans,
     /// What others lend to it.
     pub(super) holdings: Holdings,
-    pub(super) errand: Errand,
+    pub(super) task_state: TaskState,
     /// The number of the latest task asked of the host.
     pub(super) serial: u64,
     /// The start task that began the present run.
@@ -118,7 +118,7 @@ impl Component {
             since: order,
             loans: Loans::default(),
             holdings: holdings.known(&kind),
-            errand: Errand::None,
+            task_state: TaskState::None,
             serial: 0,
             run: 0,
             failures: None,
@@ -169,8 +169,8 @@ impl Component {
     }
 
     /// What the host is doing for it.
-    pub fn errand(&self) -> Errand {
-        self.errand
+    pub fn task_state(&self) -> TaskState {
+        self.task_state
     }
 
     /// What a client of this loan must know to reach the component as it runs now.
@@ -192,13 +192,13 @@ impl Component {
 
     /// Whether the host has something under way for it.
     pub(super) fn is_busy(&self) -> bool {
-        matches!(self.errand, Errand::UnderWay(_))
+        matches!(self.task_state, TaskState::UnderWay(_))
     }
 
     /// Client rule 1, and after a death: every loan home first.
     pub(super) fn may_start(&self) -> bool {
         self.state == ComponentState::Stopped
-            && self.errand == Errand::None
+            && self.task_state == TaskState::None
             && self.announced.is_some()
             && self.loans.all_home()
             && !self.must_stop()

@@ -1,6 +1,6 @@
 //! How tasks ended, recorded as facts; and trying again.
 
-use super::{Alarm, ComponentState, Errand, Note, Output, Turn};
+use super::{Alarm, ComponentState, Note, Output, TaskState, Turn};
 use crate::{ComponentId, Fact, HostOutcome, HostTask, Operation, Values, Work};
 use std::sync::Arc;
 
@@ -36,7 +36,9 @@ impl Turn<'_> {
     pub(super) fn done(&mut self, id: ComponentId, values: Values) {
         self.touched.insert(id);
         let component = self.component(id);
-        let Errand::UnderWay(operation) = std::mem::replace(&mut component.errand, Errand::None) else { return };
+        let TaskState::UnderWay(operation) = std::mem::replace(&mut component.task_state, TaskState::None) else {
+            return;
+        };
         component.failures = None;
         match operation {
             Operation::Prepare => self.announce(id, values),
@@ -70,7 +72,7 @@ impl Turn<'_> {
     fn failed(&mut self, id: ComponentId, detail: Arc<str>) {
         self.touched.insert(id);
         let component = self.component(id);
-        let Errand::UnderWay(operation) = component.errand else { return };
+        let TaskState::UnderWay(operation) = component.task_state else { return };
         component.let_go = Default::default();
         component.holdings.rebound(false);
         // It was not told: the next attempt tells it the set as it then is.
@@ -114,10 +116,10 @@ impl Turn<'_> {
 
     fn pause_or_give_up(&mut self, id: ComponentId, operation: Operation, pause: Option<u64>, detail: Arc<str>) {
         let component = self.component(id);
-        component.errand = Errand::None;
+        component.task_state = TaskState::None;
         match pause {
             Some(pause) => {
-                component.errand = Errand::Pausing(operation);
+                component.task_state = TaskState::Pausing(operation);
                 let alarm = Alarm::Retry { component: id, serial: component.serial };
                 self.note(Note::WillRetry(id, operation));
                 self.outputs.push(Output::SetAlarm(alarm, pause));
@@ -128,7 +130,7 @@ impl Turn<'_> {
                     // may be waiting for the very loan that it cannot give back: so it is asked again now and then.
                     Operation::Rebind => {
                         component.restarting = true;
-                        component.errand = Errand::Pausing(operation);
+                        component.task_state = TaskState::Pausing(operation);
                         let alarm = Alarm::Retry { component: id, serial: component.serial };
                         self.outputs.push(Output::SetAlarm(alarm, REBIND_AGAIN_MS));
                     }
@@ -147,9 +149,9 @@ impl Turn<'_> {
             Alarm::Retry { component: id, serial } => {
                 if let Some(component) = self.agent.components.get_mut(&id)
                     && component.serial == serial
-                    && let Errand::Pausing(operation) = component.errand
+                    && let TaskState::Pausing(operation) = component.task_state
                 {
-                    component.errand = Errand::None;
+                    component.task_state = TaskState::None;
                     self.touched.insert(id);
                     if operation == Operation::Stop {
                         self.stop(id);
@@ -196,7 +198,7 @@ impl Turn<'_> {
     pub(super) fn ask(&mut self, id: ComponentId, work: Work) {
         let component = self.component(id);
         component.serial += 1;
-        component.errand = Errand::UnderWay(work.operation());
+        component.task_state = TaskState::UnderWay(work.operation());
         let task = HostTask {
             component: id,
             serial: component.serial,

@@ -16,7 +16,7 @@ mod orders;
 mod rules;
 mod told;
 
-pub use component::{Component, ComponentState, Errand};
+pub use component::{Component, ComponentState, TaskState};
 pub use holding::{Holding, HoldingState, Holdings, ImportState};
 pub use loan::{Loan, LoanState, Loans};
 

@@ -1,6 +1,6 @@
 //! What the manager orders, recorded as facts.
 
-use super::{Component, ComponentState, Errand, Loan, LoanState, Note, Turn};
+use super::{Component, ComponentState, Loan, LoanState, Note, TaskState, Turn};
 use crate::{BindingId, ComponentId, Fact, Instruction, Notice, Operation, Order, OrderNumber, VmId};
 
 impl Turn<'_> {
@@ -67,8 +67,8 @@ impl Turn<'_> {
             // The next start comes after this order in any case; no need to sit out a pause.
             ComponentState::Stopped => {
                 component.failures = None;
-                if let Errand::Pausing(_) = component.errand {
-                    component.errand = Errand::None;
+                if let TaskState::Pausing(_) = component.task_state {
+                    component.task_state = TaskState::None;
                 }
             }
             ComponentState::Stopping => {}
@@ -98,15 +98,15 @@ impl Turn<'_> {
         let Some(component) = self.ordered_component(id, order) else { return };
         let ComponentState::Failed(operation) = component.state else { return self.note(Note::NothingToDo(order)) };
         component.failures = None;
-        component.errand = Errand::UnderWay(operation);
+        component.task_state = TaskState::UnderWay(operation);
         match operation {
             // A start counts as done only while what it needs is there.
             Operation::Start | Operation::Run if component.must_stop() || !component.loans.all_home() => {
-                component.errand = Errand::None;
+                component.task_state = TaskState::None;
                 self.put(id, ComponentState::Stopped);
             }
             Operation::Start | Operation::Run => {
-                component.errand = Errand::UnderWay(Operation::Start);
+                component.task_state = TaskState::UnderWay(Operation::Start);
                 component.since = component.renewed;
                 (component.died, component.deaths) = (false, 0);
                 self.put(id, ComponentState::Starting);

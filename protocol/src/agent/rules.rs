@@ -1,6 +1,6 @@
 //! The rules: what the facts of one component now allow. Each rule stands here once.
 
-use super::{ComponentState, Errand, LoanState, Turn};
+use super::{ComponentState, LoanState, TaskState, Turn};
 use crate::{BindingId, ComponentId, Fact, Notice, Operation, Work};
 
 impl Turn<'_> {
@@ -35,7 +35,7 @@ impl Turn<'_> {
             self.ask(id, Work::Start { bindings });
         } else if component.announced.is_none()
             && component.state == ComponentState::Stopped
-            && component.errand == Errand::None
+            && component.task_state == TaskState::None
         {
             self.ask(id, Work::Prepare);
         }
@@ -49,7 +49,7 @@ impl Turn<'_> {
             for binding in component.holdings.dispensable() {
                 self.give_back(id, binding);
             }
-        } else if component.errand == Errand::None {
+        } else if component.task_state == TaskState::None {
             let dispensable = component.holdings.dispensable();
             if component.wants_rebind(&dispensable) {
                 component.changed = false;
@@ -123,7 +123,7 @@ impl Turn<'_> {
         self.recall(id);
         let component = self.component(id);
         // After a death some loans may still be on their way home.
-        let waiting = matches!(component.errand, Errand::UnderWay(_) | Errand::Pausing(Operation::Purge));
+        let waiting = matches!(component.task_state, TaskState::UnderWay(_) | TaskState::Pausing(Operation::Purge));
         if !component.loans.all_home() || waiting || component.state == ComponentState::Failed(Operation::Purge) {
             return;
         }

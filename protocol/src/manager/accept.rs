@@ -1,4 +1,4 @@
-//! From a change, as the operator wrote it, to checked deeds; or to every reason why not.
+//! From a change, as the operator wrote it, to checked edits; or to every reason why not.
 //!
 //! A change is first written into the book as a draft: removals, then additions, so that a name can be taken over. Each
 //! check looks at the book as it would then be, after all that was accepted before. If there is any refusal the draft is
@@ -8,10 +8,10 @@ use super::{
     News, Request, Turn,
     book::{BindingEntry, Book, ComponentEntry, Entry, Health, Hearing, VmEntry},
     import::ImportEntry,
-    phases::{Deed, Running},
+    phases::{CheckedEdit, Running},
 };
 use crate::{
-    Change, Kind, Name, Need, OrderNumber, Refusal, ShortMap, ShortSet, Strategy, VmState, Wire, Wish, bounds,
+    Change, Edit, Kind, Name, Need, OrderNumber, Refusal, ShortMap, ShortSet, Strategy, VmState, Wire, bounds,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,17 +19,17 @@ impl Turn<'_> {
     /// Answers a request: accepted under a number, or refused with every reason.
     pub(super) fn consider(&mut self, request: Request) {
         let accepted = match request {
-            Request::Make(change) => Draft::write(self.book(), &change).map(|(deeds, spared)| {
+            Request::Make(change) => Draft::write(self.book(), &change).map(|(edits, spared)| {
                 // Nobody waits any more for what is on its way out.
                 self.touched.extend(spared);
-                Running::new(deeds, change.strategy, &self.manager.book)
+                Running::new(edits, change.strategy, &self.manager.book)
             }),
             Request::Retry(name) => self
                 .failed_component(&name)
-                .map(|entry| Running::new(vec![Deed::Retry(entry)], Strategy::Together, &self.manager.book)),
+                .map(|entry| Running::new(vec![CheckedEdit::Retry(entry)], Strategy::Together, &self.manager.book)),
             Request::Skip(name) => self
                 .failed_component(&name)
-                .map(|entry| Running::new(vec![Deed::Skip(entry)], Strategy::Together, &self.manager.book)),
+                .map(|entry| Running::new(vec![CheckedEdit::Skip(entry)], Strategy::Together, &self.manager.book)),
             Request::DeclareLost(name) => self.living_vm(&name).map(|entry| self.lose(entry)),
         };
         match accepted {
@@ -74,7 +74,7 @@ impl Turn<'_> {
 struct Draft<'a> {
     book: &'a mut Book,
     entries_before: u64,
-    deeds: Vec<Deed>,
+    edits: Vec<CheckedEdit>,
     refusals: Vec<Refusal>,
     leaving_vms: Vec<Entry>,
     leaving_components: Vec<Entry>,
@@ -92,19 +92,19 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// Writes a change into the book and returns its deeds, or leaves the book as it was.
+    /// Writes a change into the book and returns its edits, or leaves the book as it was.
     ///
-    /// With the deeds come the components for which nobody need wait any more: those that leave, and the clients of
+    /// With the edits come the components for which nobody need wait any more: those that leave, and the clients of
     /// bindings that do.
-    fn write(book: &'a mut Book, change: &Change) -> Result<(Vec<Deed>, BTreeSet<Entry>), Vec<Refusal>> {
-        let wishes = change.wishes.len();
-        if wishes > bounds::WISHES_MAX {
-            return Err(vec![Refusal::TooManyWishes { wishes }]);
+    fn write(book: &'a mut Book, change: &Change) -> Result<(Vec<CheckedEdit>, BTreeSet<Entry>), Vec<Refusal>> {
+        let edits = change.edits.len();
+        if edits > bounds::WISHES_MAX {
+            return Err(vec![Refusal::TooManyWishes { edits }]);
         }
         let mut draft = Draft {
             entries_before: book.entries,
             book,
-            deeds: Vec::new(),
+            edits: Vec::new(),
             refusals: Vec::new(),
             leaving_vms: Vec::new(),
             leaving_components: Vec::new(),
@@ -116,16 +116,16 @@ impl<'a> Draft<'a> {
             needs: BTreeMap::new(),
             needs_before: Vec::new(),
         };
-        // From small to large, so that the order in which wishes are written makes no difference.
-        change.wishes.iter().for_each(|wish| draft.remove_wire(wish));
-        change.wishes.iter().for_each(|wish| draft.remove_named(wish));
-        change.wishes.iter().for_each(|wish| draft.remove_vm(wish));
-        change.wishes.iter().for_each(|wish| draft.restart(wish));
+        // From small to large, so that the order in which edits are written makes no difference.
+        change.edits.iter().for_each(|edit| draft.remove_wire(edit));
+        change.edits.iter().for_each(|edit| draft.remove_named(edit));
+        change.edits.iter().for_each(|edit| draft.remove_vm(edit));
+        change.edits.iter().for_each(|edit| draft.restart(edit));
         // Bindings last: they may join components that the same change adds anywhere.
-        change.wishes.iter().for_each(|wish| draft.add_vm(wish));
-        change.wishes.iter().for_each(|wish| draft.add_component(wish));
-        change.wishes.iter().for_each(|wish| draft.add_binding(wish));
-        change.wishes.iter().for_each(|wish| draft.set_need(wish));
+        change.edits.iter().for_each(|edit| draft.add_vm(edit));
+        change.edits.iter().for_each(|edit| draft.add_component(edit));
+        change.edits.iter().for_each(|edit| draft.add_binding(edit));
+        change.edits.iter().for_each(|edit| draft.set_need(edit));
         draft.order_needs();
         draft.check_whole(change.incomplete);
         draft.refusals.sort();
@@ -133,33 +133,33 @@ impl<'a> Draft<'a> {
         if draft.refusals.is_empty() {
             let clients = draft.leaving_bindings.iter().map(|entry| draft.book.bindings[entry].client);
             let spared = clients.chain(draft.leaving_components.iter().copied()).collect();
-            return Ok((draft.deeds, spared));
+            return Ok((draft.edits, spared));
         }
         draft.undo();
         Err(draft.refusals)
     }
 
-    fn remove_wire(&mut self, wish: &Wish) {
-        let Wish::RemoveBinding(wire) = wish else { return };
+    fn remove_wire(&mut self, edit: &Edit) {
+        let Edit::RemoveBinding(wire) = edit else { return };
         match self.book.find_binding(wire) {
             Some(entry) if self.is_reachable(self.book.bindings[&entry].provider) => {
                 self.remove_binding(entry);
-                self.deeds.push(Deed::RemoveBinding(entry));
+                self.edits.push(CheckedEdit::RemoveBinding(entry));
             }
             Some(_) => {}
             None => self.refusals.push(Refusal::UnknownBinding { wire: wire.clone() }),
         }
     }
 
-    fn remove_named(&mut self, wish: &Wish) {
-        let Wish::RemoveComponent { component } = wish else { return };
+    fn remove_named(&mut self, edit: &Edit) {
+        let Edit::RemoveComponent { component } = edit else { return };
         if let Some(entry) = self.find_component_to_change(component) {
             self.remove_component(entry);
         }
     }
 
-    fn remove_vm(&mut self, wish: &Wish) {
-        let Wish::RemoveVm { vm } = wish else { return };
+    fn remove_vm(&mut self, edit: &Edit) {
+        let Edit::RemoveVm { vm } = edit else { return };
         let Some(entry) = self.find_vm(vm) else { return };
         for component in self.book.vms[&entry].components.clone() {
             if !self.book.components[&component].leaving {
@@ -169,13 +169,13 @@ impl<'a> Draft<'a> {
         self.book.vms.get_mut(&entry).expect("it was just found").leaving = true;
         self.book.vm_names.remove(vm);
         self.leaving_vms.push(entry);
-        self.deeds.push(Deed::RemoveVm(entry));
+        self.edits.push(CheckedEdit::RemoveVm(entry));
     }
 
-    fn restart(&mut self, wish: &Wish) {
-        let Wish::RestartComponent { component } = wish else { return };
+    fn restart(&mut self, edit: &Edit) {
+        let Edit::RestartComponent { component } = edit else { return };
         if let Some(entry) = self.find_component_to_change(component) {
-            self.deeds.push(Deed::Restart(entry));
+            self.edits.push(CheckedEdit::Restart(entry));
         }
     }
 
@@ -188,7 +188,7 @@ impl<'a> Draft<'a> {
         self.book.component_names.remove(&name);
         self.removed.insert(name);
         self.leaving_components.push(entry);
-        self.deeds.push(Deed::RemoveComponent(entry));
+        self.edits.push(CheckedEdit::RemoveComponent(entry));
         for binding in bindings {
             if !self.book.bindings[&binding].leaving {
                 self.remove_binding(binding);
@@ -202,8 +202,8 @@ impl<'a> Draft<'a> {
         self.leaving_bindings.push(entry);
     }
 
-    fn add_vm(&mut self, wish: &Wish) {
-        let Wish::AddVm { vm } = wish else { return };
+    fn add_vm(&mut self, edit: &Edit) {
+        let Edit::AddVm { vm } = edit else { return };
         let taken = self.book.vm_names.get(vm).is_some_and(|entry| self.book.vms[entry].health != Health::Dead);
         if taken {
             return self.refusals.push(Refusal::DuplicateVm { vm: vm.clone() });
@@ -224,11 +224,11 @@ impl<'a> Draft<'a> {
         self.book.vms.insert(entry, fresh);
         // The name of a lost VM can be taken over.
         self.lost_names.extend(self.book.vm_names.insert(vm.clone(), entry).map(|lost| (vm.clone(), lost)));
-        self.deeds.push(Deed::AddVm(entry));
+        self.edits.push(CheckedEdit::AddVm(entry));
     }
 
-    fn add_component(&mut self, wish: &Wish) {
-        let Wish::AddComponent { component: name, vm, kind } = wish else { return };
+    fn add_component(&mut self, edit: &Edit) {
+        let Edit::AddComponent { component: name, vm, kind } = edit else { return };
         self.check_kind(name, kind);
         let home = self.find_vm(vm);
         if self.book.component_names.contains_key(name) {
@@ -258,7 +258,7 @@ impl<'a> Draft<'a> {
             self.refusals.push(Refusal::TooManyComponents { vm: vm.clone() });
         }
         self.recount.insert(entry);
-        self.deeds.push(Deed::AddComponent(entry));
+        self.edits.push(CheckedEdit::AddComponent(entry));
     }
 
     fn check_kind(&mut self, component: &Name, kind: &Kind) {
@@ -284,8 +284,8 @@ impl<'a> Draft<'a> {
         self.refusals.push(Refusal::NeedsNothing { component, import, sort: sort.into() });
     }
 
-    fn add_binding(&mut self, wish: &Wish) {
-        let Wish::AddBinding(wire) = wish else { return };
+    fn add_binding(&mut self, edit: &Edit) {
+        let Edit::AddBinding(wire) = edit else { return };
         let (client, provider) = (self.find_component(&wire.client), self.find_component(&wire.provider));
         let need = client.and_then(|entry| self.check_import(entry, wire));
         let exports = provider.map(|entry| self.check_export(entry, wire));
@@ -328,7 +328,7 @@ impl<'a> Draft<'a> {
         }
         self.recount.insert(client);
         self.new_bindings.push(entry);
-        self.deeds.push(Deed::AddBinding(entry));
+        self.edits.push(CheckedEdit::AddBinding(entry));
     }
 
     fn check_import(&mut self, client: Entry, wire: &Wire) -> Option<Need> {
@@ -359,8 +359,8 @@ impl<'a> Draft<'a> {
         exists
     }
 
-    fn set_need(&mut self, wish: &Wish) {
-        let Wish::SetNeed { component: name, import, number } = wish else { return };
+    fn set_need(&mut self, edit: &Edit) {
+        let Edit::SetNeed { component: name, import, number } = edit else { return };
         let Some(entry) = self.find_component(name) else { return };
         let component = &self.book.components[&entry];
         let Some(need) = component.imports.get(import).map(|import| import.need) else {
@@ -381,8 +381,8 @@ impl<'a> Draft<'a> {
             let before = std::mem::replace(&mut import.accepted, *number);
             self.needs_before.push((*entry, name.clone(), before));
             let lower = *number <= before && entry.0 <= self.entries_before;
-            let deed = if lower { Deed::LowerNeed } else { Deed::SetNeed };
-            self.deeds.push(deed(*entry, name.clone(), *number));
+            let edit = if lower { CheckedEdit::LowerNeed } else { CheckedEdit::SetNeed };
+            self.edits.push(edit(*entry, name.clone(), *number));
         }
     }
 

@@ -7,8 +7,8 @@
 
 use super::import::ImportEntry;
 use crate::{
-    BindingId, ComponentId, Condition, Kind, Ledger, Name, Need, OrderNumber, ShortMap, ShortSet, VmId, VmState, Wire,
-    ledger::Numbered,
+    BindingId, ComponentId, Condition, Kind, Name, Need, OrderNumber, PagedMap, ShortMap, ShortSet, VmId, VmState,
+    Wire, paged::Numbered,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -198,16 +198,16 @@ impl BindingEntry {
 /// Everything the manager keeps track of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Book {
-    pub(super) vms: Ledger<Entry, VmEntry>,
-    pub(super) components: Ledger<Entry, ComponentEntry>,
-    pub(super) bindings: Ledger<Entry, BindingEntry>,
+    pub(super) vms: PagedMap<Entry, VmEntry>,
+    pub(super) components: PagedMap<Entry, ComponentEntry>,
+    pub(super) bindings: PagedMap<Entry, BindingEntry>,
     /// Where to find what is accepted and not leaving, by the name people use.
     pub(super) vm_names: BTreeMap<Name, Entry>,
     pub(super) component_names: BTreeMap<Name, Entry>,
     /// Where to find what is posted, by its number.
-    pub(super) vm_ids: Ledger<VmId, Entry>,
-    pub(super) component_ids: Ledger<ComponentId, Entry>,
-    pub(super) binding_ids: Ledger<BindingId, Entry>,
+    pub(super) vm_ids: PagedMap<VmId, Entry>,
+    pub(super) component_ids: PagedMap<ComponentId, Entry>,
+    pub(super) binding_ids: PagedMap<BindingId, Entry>,
     /// The components that wait for a person because an operation failed for good.
     pub(super) failed: BTreeSet<Entry>,
     pub(super) entries: u64,

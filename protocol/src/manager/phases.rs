@@ -13,7 +13,7 @@ use super::{
     book::{Book, Entry, Health},
 };
 use crate::{
-    BindingId, ChangeId, ComponentId, ComponentState, Instruction, LedgerSet, Name, Need, Order, OrderNumber, Strategy,
+    BindingId, ChangeId, ComponentId, ComponentState, Instruction, Name, Need, Order, OrderNumber, PagedSet, Strategy,
     Ticket, VmId,
 };
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use std::{
 
 /// One checked part of a change, waiting to be posted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(super) enum Deed {
+pub(super) enum CheckedEdit {
     AddVm(Entry),
     AddComponent(Entry),
     AddBinding(Entry),
@@ -39,7 +39,7 @@ pub(super) enum Deed {
     Skip(Entry),
 }
 
-impl Deed {
+impl CheckedEdit {
     fn is_up(&self) -> bool {
         matches!(self, Self::AddVm(_) | Self::AddComponent(_) | Self::AddBinding(_) | Self::SetNeed(..))
     }
@@ -53,10 +53,10 @@ impl Deed {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct Running {
     /// The phases not yet posted.
-    pub(super) ahead: VecDeque<(PhaseKind, Vec<Deed>)>,
+    pub(super) ahead: VecDeque<(PhaseKind, Vec<CheckedEdit>)>,
     /// The phase posted and not yet done.
     pub(super) phase: Option<Phase>,
-    /// What its unposted deeds are about: a later change about the same waits until they are posted.
+    /// What its unposted edits are about: a later change about the same waits until they are posted.
     pub(super) touches: BTreeSet<Entry>,
     /// Those of them that nobody may overtake, even while this change waits for a person.
     pub(super) in_turn: BTreeSet<Entry>,
@@ -69,15 +69,15 @@ pub(super) struct Phase {
     /// The last order to each VM that has not been answered.
     pub(super) unanswered: BTreeMap<Entry, OrderNumber>,
     /// VMs to come or go, components and bindings to go.
-    pub(super) outstanding: LedgerSet<Entry>,
+    pub(super) outstanding: PagedSet<Entry>,
     /// Those of them that are VMs to come.
     coming: BTreeSet<Entry>,
     /// Components to come back from a restart.
-    restarted: LedgerSet<Entry>,
+    restarted: PagedSet<Entry>,
     /// The components whose state may be touched.
-    pub(super) watched: LedgerSet<Entry>,
+    pub(super) watched: PagedSet<Entry>,
     /// Those of them that are not as predicted.
-    pub(super) unsettled: LedgerSet<Entry>,
+    pub(super) unsettled: PagedSet<Entry>,
     /// The VMs to be called when all that has to go is gone.
     pub(super) roll: BTreeSet<Entry>,
     /// The VMs to be called each time that everything looks settled after something has moved, because there are components
@@ -90,19 +90,19 @@ pub(super) struct Phase {
 }
 
 impl Running {
-    /// Splits the deeds of a change into phases.
-    pub(super) fn new(deeds: Vec<Deed>, strategy: Strategy, book: &Book) -> Self {
-        let (lower, rest): (Vec<_>, Vec<_>) = deeds.into_iter().partition(Deed::is_lower);
+    /// Splits the edits of a change into phases.
+    pub(super) fn new(edits: Vec<CheckedEdit>, strategy: Strategy, book: &Book) -> Self {
+        let (lower, rest): (Vec<_>, Vec<_>) = edits.into_iter().partition(CheckedEdit::is_lower);
         // A need is lowered and the answer awaited before anything is removed.
         let lower = (PhaseKind::Lower, lower);
         let phases = if strategy == Strategy::Together {
             vec![lower, (PhaseKind::Both, rest)]
         } else {
-            let (up, down) = rest.into_iter().partition(Deed::is_up);
+            let (up, down) = rest.into_iter().partition(CheckedEdit::is_up);
             let (up, down) = ((PhaseKind::Up, up), (PhaseKind::Down, down));
             if strategy == Strategy::DownThenUp { vec![lower, down, up] } else { vec![up, lower, down] }
         };
-        let ahead = phases.into_iter().filter(|(_, deeds)| !deeds.is_empty()).collect();
+        let ahead = phases.into_iter().filter(|(_, edits)| !edits.is_empty()).collect();
         let mut running = Self { ahead, phase: None, touches: BTreeSet::new(), in_turn: BTreeSet::new() };
         running.look_ahead(book);
         running
@@ -200,8 +200,8 @@ impl Turn<'_> {
             }
             None if self.manager.blocker(change).is_some() => false,
             None => {
-                let (kind, deeds) = self.running(change).ahead.pop_front().expect("it is not empty");
-                self.post(change, kind, deeds);
+                let (kind, edits) = self.running(change).ahead.pop_front().expect("it is not empty");
+                self.post(change, kind, edits);
                 let super::CloudManager { running, book, .. } = &mut *self.manager;
                 running.get_mut(&change).expect("it was just posted").look_ahead(book);
                 true
@@ -232,11 +232,11 @@ impl Turn<'_> {
         Some(number)
     }
 
-    /// Posts the deeds of one phase.
-    fn post(&mut self, change: ChangeId, kind: PhaseKind, deeds: Vec<Deed>) {
+    /// Posts the edits of one phase.
+    fn post(&mut self, change: ChangeId, kind: PhaseKind, edits: Vec<CheckedEdit>) {
         let mut posting = Posting::new(kind);
-        for deed in deeds {
-            if self.post_deed(&mut posting, deed).is_none() {
+        for edit in edits {
+            if self.post_deed(&mut posting, edit).is_none() {
                 self.note(Note::DeedDropped(change));
             }
         }
@@ -266,10 +266,10 @@ impl Turn<'_> {
         phase
     }
 
-    /// Posts one deed; nothing if what it is about was lost meanwhile.
-    fn post_deed(&mut self, posting: &mut Posting, deed: Deed) -> Option<()> {
-        match deed {
-            Deed::AddVm(entry) => {
+    /// Posts one edit; nothing if what it is about was lost meanwhile.
+    fn post_deed(&mut self, posting: &mut Posting, edit: CheckedEdit) -> Option<()> {
+        match edit {
+            CheckedEdit::AddVm(entry) => {
                 let name = self.manager.book.vms.get(&entry)?.name.clone();
                 let id = VmId(self.next_number().0);
                 self.book().vms.get_mut(&entry)?.id = Some(id);
@@ -278,7 +278,7 @@ impl Turn<'_> {
                 posting.phase.outstanding.insert(entry);
                 posting.phase.coming.insert(entry);
             }
-            Deed::AddComponent(entry) => {
+            CheckedEdit::AddComponent(entry) => {
                 let component = self.manager.book.components.get(&entry)?;
                 let (vm, name, kind) = (component.vm, component.name.clone(), component.kind.clone());
                 let number = self.order(vm, |_| Instruction::AddComponent { name, kind })?;
@@ -290,15 +290,15 @@ impl Turn<'_> {
                 posting.watch(entry);
                 posting.added.insert(entry);
             }
-            Deed::AddBinding(entry) => self.post_binding(posting, entry)?,
-            Deed::SetNeed(entry, import, number) | Deed::LowerNeed(entry, import, number) => {
+            CheckedEdit::AddBinding(entry) => self.post_binding(posting, entry)?,
+            CheckedEdit::SetNeed(entry, import, number) | CheckedEdit::LowerNeed(entry, import, number) => {
                 // Its agent is told as soon as the component can bear it.
                 let import = self.book().components.get_mut(&entry)?.imports.get_mut(&import)?;
                 import.need = import.need.with_number(number);
                 posting.phase.needs.insert(entry);
                 posting.watch(entry);
             }
-            Deed::RemoveBinding(entry) => {
+            CheckedEdit::RemoveBinding(entry) => {
                 let binding = self.manager.book.bindings.get(&entry)?;
                 let (client, provider, id) = (binding.client, binding.provider, binding.id?);
                 let stops = !matches!(binding.need, Need::Weak(_)) || self.manager.book.follows(binding);
@@ -311,7 +311,7 @@ impl Turn<'_> {
                 posting.watch(client);
                 posting.stopping.extend(stops.then_some(client));
             }
-            Deed::RemoveComponent(entry) => {
+            CheckedEdit::RemoveComponent(entry) => {
                 let id = self.manager.book.components.get(&entry)?.id?;
                 self.order_component(posting, entry, Instruction::RemoveComponent { component: id })?;
                 let component = self.book().components.get_mut(&entry)?;
@@ -324,7 +324,7 @@ impl Turn<'_> {
                 posting.stopping.insert(entry);
                 posting.watch(entry);
             }
-            Deed::RemoveVm(entry) => {
+            CheckedEdit::RemoveVm(entry) => {
                 let vm = self.manager.book.vms.get(&entry).filter(|vm| vm.health != Health::Dead)?;
                 // Whoever never came has nothing to stop and nobody to answer.
                 if vm.health == Health::Awaited {
@@ -343,7 +343,7 @@ impl Turn<'_> {
                 posting.phase.outstanding.insert(entry);
                 self.destroy_if_empty(entry, &mut posting.phase.unanswered);
             }
-            Deed::Restart(entry) => {
+            CheckedEdit::Restart(entry) => {
                 let id = self.manager.book.components.get(&entry)?.id?;
                 let number = self.order_component(posting, entry, Instruction::RestartComponent { component: id })?;
                 self.book().components.get_mut(&entry)?.renewed = number;
@@ -351,11 +351,11 @@ impl Turn<'_> {
                 posting.stopping.insert(entry);
                 posting.watch(entry);
             }
-            Deed::Retry(entry) => {
+            CheckedEdit::Retry(entry) => {
                 let id = self.manager.book.components.get(&entry)?.id?;
                 self.order_component(posting, entry, Instruction::RetryComponent { component: id })?;
             }
-            Deed::Skip(entry) => {
+            CheckedEdit::Skip(entry) => {
                 let id = self.manager.book.components.get(&entry)?.id?;
                 self.order_component(posting, entry, Instruction::SkipComponent { component: id })?;
             }
@@ -540,11 +540,11 @@ impl Posting {
         let phase = Phase {
             kind,
             unanswered: BTreeMap::new(),
-            outstanding: LedgerSet::default(),
+            outstanding: PagedSet::default(),
             coming: BTreeSet::new(),
-            restarted: LedgerSet::default(),
-            watched: LedgerSet::default(),
-            unsettled: LedgerSet::default(),
+            restarted: PagedSet::default(),
+            watched: PagedSet::default(),
+            unsettled: PagedSet::default(),
             roll: BTreeSet::new(),
             circuit: BTreeSet::new(),
             moved: false,

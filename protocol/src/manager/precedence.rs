@@ -7,9 +7,9 @@
 use super::{
     ChangeState, CloudManager, Waiting,
     book::{Book, Entry},
-    phases::{Deed, Phase, Running},
+    phases::{CheckedEdit, Phase, Running},
 };
-use crate::{ChangeId, LedgerSet};
+use crate::{ChangeId, PagedSet};
 
 impl CloudManager {
     /// An earlier change that has still to post something about the same components. One that cannot go on without a
@@ -55,7 +55,7 @@ impl CloudManager {
 impl Phase {
     /// The components that it may still move: all, until everything has gone and was answered; then those that are not
     /// as predicted.
-    fn moving(&self) -> &LedgerSet<Entry> {
+    fn moving(&self) -> &PagedSet<Entry> {
         let quiet =
             self.outstanding.is_empty() && self.unanswered.is_empty() && self.roll.is_empty() && !self.is_to_go_round();
         if quiet { &self.unsettled } else { &self.watched }
@@ -65,47 +65,47 @@ impl Phase {
 impl Running {
     /// Takes note of what the phases not yet posted are about.
     pub(super) fn look_ahead(&mut self, book: &Book) {
-        let deeds = || self.ahead.iter().flat_map(|(_, deeds)| deeds);
-        let touches = deeds().flat_map(|deed| book.touched_by(deed)).collect();
-        let in_turn = deeds().flat_map(|deed| book.in_turn_for(deed)).collect();
+        let edits = || self.ahead.iter().flat_map(|(_, edits)| edits);
+        let touches = edits().flat_map(|edit| book.touched_by(edit)).collect();
+        let in_turn = edits().flat_map(|edit| book.in_turn_for(edit)).collect();
         (self.touches, self.in_turn) = (touches, in_turn);
     }
 }
 
 impl Book {
-    /// The components, and the VMs that come or go, that a deed is about. What a person says to one that failed waits for
+    /// The components, and the VMs that come or go, that a edit is about. What a person says to one that failed waits for
     /// nobody: others may be waiting for it.
-    fn touched_by(&self, deed: &Deed) -> Vec<Entry> {
-        match deed {
-            Deed::AddVm(entry)
-            | Deed::RemoveVm(entry)
-            | Deed::RemoveComponent(entry)
-            | Deed::Restart(entry)
-            | Deed::SetNeed(entry, ..)
-            | Deed::LowerNeed(entry, ..) => vec![*entry],
-            Deed::Retry(_) | Deed::Skip(_) => Vec::new(),
-            Deed::AddComponent(entry) => std::iter::once(*entry).chain(self.awaited_home(*entry)).collect(),
-            Deed::AddBinding(entry) | Deed::RemoveBinding(entry) => {
+    fn touched_by(&self, edit: &CheckedEdit) -> Vec<Entry> {
+        match edit {
+            CheckedEdit::AddVm(entry)
+            | CheckedEdit::RemoveVm(entry)
+            | CheckedEdit::RemoveComponent(entry)
+            | CheckedEdit::Restart(entry)
+            | CheckedEdit::SetNeed(entry, ..)
+            | CheckedEdit::LowerNeed(entry, ..) => vec![*entry],
+            CheckedEdit::Retry(_) | CheckedEdit::Skip(_) => Vec::new(),
+            CheckedEdit::AddComponent(entry) => std::iter::once(*entry).chain(self.awaited_home(*entry)).collect(),
+            CheckedEdit::AddBinding(entry) | CheckedEdit::RemoveBinding(entry) => {
                 let binding = self.bindings.get(entry);
                 binding.into_iter().flat_map(|binding| [binding.client, binding.provider]).collect()
             }
         }
     }
 
-    /// What a deed adds, removes or tells another number: two changes about the same do that in the order in which they
+    /// What a edit adds, removes or tells another number: two changes about the same do that in the order in which they
     /// were accepted, whatever else waits.
-    fn in_turn_for(&self, deed: &Deed) -> Vec<Entry> {
-        match deed {
-            Deed::AddVm(entry)
-            | Deed::RemoveVm(entry)
-            | Deed::RemoveComponent(entry)
-            | Deed::RemoveBinding(entry)
-            | Deed::Restart(entry)
-            | Deed::SetNeed(entry, ..)
-            | Deed::LowerNeed(entry, ..) => vec![*entry],
-            Deed::Retry(_) | Deed::Skip(_) => Vec::new(),
-            Deed::AddComponent(entry) => std::iter::once(*entry).chain(self.awaited_home(*entry)).collect(),
-            Deed::AddBinding(entry) => {
+    fn in_turn_for(&self, edit: &CheckedEdit) -> Vec<Entry> {
+        match edit {
+            CheckedEdit::AddVm(entry)
+            | CheckedEdit::RemoveVm(entry)
+            | CheckedEdit::RemoveComponent(entry)
+            | CheckedEdit::RemoveBinding(entry)
+            | CheckedEdit::Restart(entry)
+            | CheckedEdit::SetNeed(entry, ..)
+            | CheckedEdit::LowerNeed(entry, ..) => vec![*entry],
+            CheckedEdit::Retry(_) | CheckedEdit::Skip(_) => Vec::new(),
+            CheckedEdit::AddComponent(entry) => std::iter::once(*entry).chain(self.awaited_home(*entry)).collect(),
+            CheckedEdit::AddBinding(entry) => {
                 let binding = self.bindings.get(entry);
                 let ends = binding.into_iter().flat_map(|binding| [binding.client, binding.provider]);
                 let unposted = |end: &Entry| self.components.get(end).is_some_and(|it| it.id.is_none());

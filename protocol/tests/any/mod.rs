@@ -3,9 +3,9 @@
 
 use proptest::{collection, option, prelude::*, sample::select, test_runner::RngSeed};
 use protocol::{
-    BindingId, Change, ComponentId, ComponentState, Condition, Export, Fact, HostOutcome, Import, Instruction, Kind,
-    Name, Need, Notice, Operation, Order, OrderNumber, Patience, Report, Strategy as PhaseStrategy, Ticket, Values,
-    VmId, VmState, Wire, Wish, agent,
+    BindingId, Change, ComponentId, ComponentState, Condition, Edit, Export, Fact, HostOutcome, Import, Instruction,
+    Kind, Name, Need, Notice, Operation, Order, OrderNumber, Patience, Report, Strategy as PhaseStrategy, Ticket,
+    Values, VmId, VmState, Wire, agent,
     manager::{self, CloudOutcome, Request},
 };
 use std::sync::Arc;
@@ -197,16 +197,16 @@ fn wire() -> impl Strategy<Value = Wire> {
     })
 }
 
-pub(crate) fn wish() -> impl Strategy<Value = Wish> {
+pub(crate) fn edit() -> impl Strategy<Value = Edit> {
     prop_oneof![
-        name().prop_map(|vm| Wish::AddVm { vm }),
-        name().prop_map(|vm| Wish::RemoveVm { vm }),
-        (name(), name(), kind()).prop_map(|(component, vm, kind)| Wish::AddComponent { component, vm, kind }),
-        name().prop_map(|component| Wish::RemoveComponent { component }),
-        name().prop_map(|component| Wish::RestartComponent { component }),
-        (name(), port(), 0..4_u32).prop_map(|(component, import, number)| Wish::SetNeed { component, import, number }),
-        wire().prop_map(Wish::AddBinding),
-        wire().prop_map(Wish::RemoveBinding),
+        name().prop_map(|vm| Edit::AddVm { vm }),
+        name().prop_map(|vm| Edit::RemoveVm { vm }),
+        (name(), name(), kind()).prop_map(|(component, vm, kind)| Edit::AddComponent { component, vm, kind }),
+        name().prop_map(|component| Edit::RemoveComponent { component }),
+        name().prop_map(|component| Edit::RestartComponent { component }),
+        (name(), port(), 0..4_u32).prop_map(|(component, import, number)| Edit::SetNeed { component, import, number }),
+        wire().prop_map(Edit::AddBinding),
+        wire().prop_map(Edit::RemoveBinding),
     ]
 }
 
@@ -215,8 +215,8 @@ pub(crate) fn strategy() -> impl Strategy<Value = PhaseStrategy> {
 }
 
 pub(crate) fn request() -> impl Strategy<Value = Request> {
-    let change = (strategy(), any::<bool>(), collection::vec(wish(), 0..6))
-        .prop_map(|(strategy, incomplete, wishes)| Change { strategy, incomplete, wishes });
+    let change = (strategy(), any::<bool>(), collection::vec(edit(), 0..6))
+        .prop_map(|(strategy, incomplete, edits)| Change { strategy, incomplete, edits });
     prop_oneof![
         6 => change.prop_map(Request::Make),
         1 => name().prop_map(Request::Retry),

@@ -4,8 +4,8 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use protocol::{
-    Change, CloudManager, ComponentId, ComponentState, Export, HostOutcome, HostTask, Import, Kind, Name, Need, Notice,
-    Order, Report, Strategy, Values, VmAgent, VmId, Wire, Wish, agent,
+    Change, CloudManager, ComponentId, ComponentState, Edit, Export, HostOutcome, HostTask, Import, Kind, Name, Need,
+    Notice, Order, Report, Strategy, Values, VmAgent, VmId, Wire, agent,
     manager::{self, CloudOutcome, CloudTask, News, Output, Request},
 };
 use std::{
@@ -27,28 +27,28 @@ pub(crate) fn kind(imports: &[(&str, &str, Need)], exports: &[&str]) -> Kind {
     }
 }
 
-pub(crate) fn add_vm(vm: &str) -> Wish {
-    Wish::AddVm { vm: name(vm) }
+pub(crate) fn add_vm(vm: &str) -> Edit {
+    Edit::AddVm { vm: name(vm) }
 }
 
-pub(crate) fn remove_vm(vm: &str) -> Wish {
-    Wish::RemoveVm { vm: name(vm) }
+pub(crate) fn remove_vm(vm: &str) -> Edit {
+    Edit::RemoveVm { vm: name(vm) }
 }
 
-pub(crate) fn add(component: &str, vm: &str, kind: Kind) -> Wish {
-    Wish::AddComponent { component: name(component), vm: name(vm), kind: Arc::new(kind) }
+pub(crate) fn add(component: &str, vm: &str, kind: Kind) -> Edit {
+    Edit::AddComponent { component: name(component), vm: name(vm), kind: Arc::new(kind) }
 }
 
-pub(crate) fn remove(component: &str) -> Wish {
-    Wish::RemoveComponent { component: name(component) }
+pub(crate) fn remove(component: &str) -> Edit {
+    Edit::RemoveComponent { component: name(component) }
 }
 
-pub(crate) fn restart(component: &str) -> Wish {
-    Wish::RestartComponent { component: name(component) }
+pub(crate) fn restart(component: &str) -> Edit {
+    Edit::RestartComponent { component: name(component) }
 }
 
-pub(crate) fn set_need(component: &str, import: &str, number: u32) -> Wish {
-    Wish::SetNeed { component: name(component), import: name(import), number }
+pub(crate) fn set_need(component: &str, import: &str, number: u32) -> Edit {
+    Edit::SetNeed { component: name(component), import: name(import), number }
 }
 
 /// `"web.db → mysql.sql"`
@@ -59,21 +59,21 @@ pub(crate) fn wire(text: &str) -> Wire {
     Wire { client, import, provider, export }
 }
 
-pub(crate) fn bind(text: &str) -> Wish {
-    Wish::AddBinding(wire(text))
+pub(crate) fn bind(text: &str) -> Edit {
+    Edit::AddBinding(wire(text))
 }
 
-pub(crate) fn unbind(text: &str) -> Wish {
-    Wish::RemoveBinding(wire(text))
+pub(crate) fn unbind(text: &str) -> Edit {
+    Edit::RemoveBinding(wire(text))
 }
 
-pub(crate) fn change(strategy: Strategy, wishes: impl IntoIterator<Item = Wish>) -> Request {
-    Request::Make(Change { strategy, incomplete: false, wishes: wishes.into_iter().collect() })
+pub(crate) fn change(strategy: Strategy, edits: impl IntoIterator<Item = Edit>) -> Request {
+    Request::Make(Change { strategy, incomplete: false, edits: edits.into_iter().collect() })
 }
 
-pub(crate) fn incomplete(wishes: impl IntoIterator<Item = Wish>) -> Request {
-    let wishes = wishes.into_iter().collect();
-    Request::Make(Change { strategy: Strategy::Together, incomplete: true, wishes })
+pub(crate) fn incomplete(edits: impl IntoIterator<Item = Edit>) -> Request {
+    let edits = edits.into_iter().collect();
+    Request::Make(Change { strategy: Strategy::Together, incomplete: true, edits })
 }
 
 /// One thing that can happen next.
@@ -123,9 +123,9 @@ impl Stage {
     }
 
     /// A stage on which this change has come to rest.
-    pub(crate) fn with(wishes: impl IntoIterator<Item = Wish>) -> Self {
+    pub(crate) fn with(edits: impl IntoIterator<Item = Edit>) -> Self {
         let mut stage = Self::new();
-        stage.ask(change(Strategy::Together, wishes));
+        stage.ask(change(Strategy::Together, edits));
         stage.run();
         assert_eq!(stage.manager.changes().count(), 0, "the first change is not done: {:#?}", stage.waiting());
         stage.news.clear();

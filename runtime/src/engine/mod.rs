@@ -2,7 +2,7 @@
 //!
 //! A court stenographer is the picture. Whatever is said in the room is on paper before anyone acts on it; so the whole
 //! session can be held again from the paper, word for word. The engine does not know what the words mean: the
-//! [`Machine`] does, and the [`Surroundings`] act.
+//! [`Machine`] does, and the [`EffectHandler`] act.
 //!
 //! ```text
 //!   links ──▶ ┐                                   ┌─▶ links          messages, numbered
@@ -39,7 +39,7 @@ use tokio::sync::{mpsc, oneshot};
 use self::correspondence::Correspondence;
 use crate::data_directory::DataDirectory;
 use crate::error::Error;
-use crate::identity::{Application, Identity};
+use crate::identity::{Identity, IdentityCall};
 use crate::journal::{self, Journal};
 use crate::link::{self, Contact, Event, Links, MessageNumber};
 use crate::peer::{Incarnation, PeerId};
@@ -69,7 +69,7 @@ impl Moment {
 /// A machine as the engine sees it. Its answers depend only on what it was told: no clock, no chance, no file.
 pub trait Machine: Clone + Send + Sync + 'static {
     /// What happens around it besides messages.
-    type Happening: Send + 'static;
+    type LocalEvent: Send + 'static;
     /// What it asks of its surroundings besides sending messages.
     type Effect: Send + 'static;
 
@@ -77,13 +77,13 @@ pub trait Machine: Clone + Send + Sync + 'static {
     fn receive(&mut self, at: Moment, from: PeerId, payload: &[u8]) -> Vec<Output<Self::Effect>>;
 
     /// Something else happened.
-    fn witness(&mut self, at: Moment, happening: Self::Happening) -> Vec<Output<Self::Effect>>;
+    fn witness(&mut self, at: Moment, event: Self::LocalEvent) -> Vec<Output<Self::Effect>>;
 
-    /// A happening as bytes, for the journal.
-    fn write(happening: &Self::Happening) -> Result<Vec<u8>, Error>;
+    /// A event as bytes, for the journal.
+    fn write(event: &Self::LocalEvent) -> Result<Vec<u8>, Error>;
 
-    /// The happening in these bytes; `None` if there is none in them.
-    fn read(bytes: &[u8]) -> Option<Self::Happening>;
+    /// The event in these bytes; `None` if there is none in them.
+    fn read(bytes: &[u8]) -> Option<Self::LocalEvent>;
 
     /// The whole state as bytes, for a snapshot.
     fn save(&self) -> Result<Vec<u8>, Error>;
@@ -106,7 +106,7 @@ pub enum Output<E> {
 }
 
 /// Whoever carries out a machine's effects. None of these may wait.
-pub trait Surroundings<M: Machine>: Send + Sync + 'static {
+pub trait EffectHandler<M: Machine>: Send + Sync + 'static {
     /// An engine has come to life with this machine, for the first time or again. What the machine is still waiting for
     /// must be set going now; whatever happens is told to `engine`.
     fn begin(&self, machine: &M, address: SocketAddr, engine: ActorRef<Message<M>>);
@@ -127,7 +127,7 @@ pub type Look<M> = Box<dyn FnOnce(&M) + Send>;
 /// What an engine can be told.
 pub enum Message<M: Machine> {
     /// Something happened.
-    Happened(M::Happening, Option<Reply<M>>),
+    Happened(M::LocalEvent, Option<Reply<M>>),
     /// Something happened on a link.
     Link(Event),
     /// Make durable what was appended, and let the answers out.
@@ -155,13 +155,13 @@ pub struct Opening<M: Machine> {
     /// Peers to stay connected with, and where they are.
     pub held: Vec<(PeerId, SocketAddr)>,
     /// Where newcomers apply; only the manager has one.
-    pub desk: Option<mpsc::Sender<Application>>,
+    pub identity_calls: Option<mpsc::Sender<IdentityCall>>,
     /// How patient links are.
     pub links: link::Settings,
     /// The machine before its first input.
     pub machine: M,
     /// Who carries out its effects.
-    pub surroundings: Arc<dyn Surroundings<M>>,
+    pub effects: Arc<dyn EffectHandler<M>>,
 }
 
 impl<M: Machine> Clone for Opening<M> {
@@ -172,10 +172,10 @@ impl<M: Machine> Clone for Opening<M> {
             listen: self.listen,
             incarnation: self.incarnation,
             held: self.held.clone(),
-            desk: self.desk.clone(),
+            identity_calls: self.identity_calls.clone(),
             links: self.links.clone(),
             machine: self.machine.clone(),
-            surroundings: Arc::clone(&self.surroundings),
+            effects: Arc::clone(&self.effects),
         }
     }
 }
@@ -192,7 +192,7 @@ pub(super) struct Running<M: Machine> {
     journal: Journal,
     links: Links,
     correspondence: Correspondence,
-    surroundings: Arc<dyn Surroundings<M>>,
+    effects: Arc<dyn EffectHandler<M>>,
     /// The answers of steps that are not durable yet, with whoever waits for them.
     held_back: Vec<Answer<M>>,
     /// Whoever waits to look at the machine until all it would see is durable.
@@ -228,7 +228,7 @@ impl<M: Machine> Actor for Engine<M> {
         running: &mut Running<M>,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            Message::Happened(happening, reply) => running.witness(happening, reply)?,
+            Message::Happened(event, reply) => running.witness(event, reply)?,
             Message::Link(event) => running.hear(event)?,
             Message::Commit => {
                 running.commit_awaits = false;
@@ -271,7 +271,7 @@ impl<M: Machine> Running<M> {
                 incarnation: opening.incarnation,
                 links: correspondence.link_states(),
                 revoked: correspondence.revoked().clone(),
-                desk: opening.desk.clone(),
+                identity_calls: opening.identity_calls.clone(),
                 settings: opening.links.clone(),
             };
             match Links::open(&opening.identity, links) {
@@ -288,14 +288,14 @@ impl<M: Machine> Running<M> {
         for (peer, address) in correspondence.contacts() {
             links.introduce(*peer, Contact { address: Some(*address), held: false }).await?;
         }
-        opening.surroundings.begin(&machine, links.address(), myself.clone());
+        opening.effects.begin(&machine, links.address(), myself.clone());
         tokio::spawn(pass_on(events, myself.clone()));
         Ok(Self {
             machine,
             journal,
             links,
             correspondence,
-            surroundings: opening.surroundings,
+            effects: opening.effects,
             held_back: Vec::new(),
             onlookers: Vec::new(),
             acknowledgements: BTreeMap::new(),
@@ -307,10 +307,10 @@ impl<M: Machine> Running<M> {
     }
 
     /// Something happened that is no message.
-    fn witness(&mut self, happening: M::Happening, reply: Option<Reply<M>>) -> Result<(), Error> {
+    fn witness(&mut self, event: M::LocalEvent, reply: Option<Reply<M>>) -> Result<(), Error> {
         let at = Moment::now();
-        self.append(&Entry::Happened { at, what: M::write(&happening)? })?;
-        self.step(|machine| machine.witness(at, happening), reply)
+        self.append(&Entry::Happened { at, what: M::write(&event)? })?;
+        self.step(|machine| machine.witness(at, event), reply)
     }
 
     fn hear(&mut self, event: Event) -> Result<(), Error> {
@@ -336,11 +336,11 @@ impl<M: Machine> Running<M> {
                     self.append(&Entry::Met { peer, incarnation })?;
                     self.is_indebted = true;
                 }
-                self.surroundings.notice(event);
+                self.effects.notice(event);
                 Ok(())
             }
             Event::Down { .. } | Event::Refused { .. } => {
-                self.surroundings.notice(event);
+                self.effects.notice(event);
                 Ok(())
             }
         }
@@ -417,7 +417,7 @@ impl<M: Machine> Running<M> {
                 self.links.revoke(peer).await
             }
             Output::Effect(effect) => {
-                self.surroundings.carry_out(effect);
+                self.effects.carry_out(effect);
                 Ok(())
             }
         }

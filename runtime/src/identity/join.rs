@@ -2,7 +2,7 @@
 //!
 //! The newcomer knows the true manager by the fingerprint in its token, and the manager knows an invited newcomer by the
 //! token's secret. A renewal needs no token: the connection itself shows the present certificate. On the manager's side
-//! an exchange ends up as an [`Application`] in a bounded queue, and whoever owns the [`Authority`](super::Authority)
+//! an exchange ends up as an [`IdentityCall`] in a bounded queue, and whoever owns the [`Authority`](super::Authority)
 //! answers it.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -49,16 +49,16 @@ pub struct Grant {
 
 /// Someone waits at the manager's desk.
 #[derive(Debug)]
-pub struct Application {
+pub struct IdentityCall {
     /// What for.
-    pub wish: Wish,
+    pub request: IdentityRequest,
     /// Where the answer goes; dropping it refuses.
     pub answer: oneshot::Sender<Result<Grant, Error>>,
 }
 
 /// What one can want at the manager's desk.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Wish {
+pub enum IdentityRequest {
     /// To become a peer.
     Join(JoinRequest),
     /// To stay one.
@@ -122,21 +122,21 @@ async fn ask(manager: SocketAddr, config: quinn::ClientConfig, request: &[u8]) -
 }
 
 /// Serves one connection that came to the desk. Whatever comes in, the worst end is a closed connection.
-pub(crate) async fn serve(connection: Connection, purpose: Purpose, desk: mpsc::Sender<Application>) {
-    if timeout(PATIENCE, answer_one(&connection, purpose, &desk)).await.is_err() {
+pub(crate) async fn serve(connection: Connection, purpose: Purpose, identity_calls: mpsc::Sender<IdentityCall>) {
+    if timeout(PATIENCE, answer_one(&connection, purpose, &identity_calls)).await.is_err() {
         tracing::warn!(address = %connection.remote_address(), "an application took too long");
     }
     connection.close(0_u8.into(), b"done");
 }
 
-async fn answer_one(connection: &Connection, purpose: Purpose, desk: &mpsc::Sender<Application>) {
+async fn answer_one(connection: &Connection, purpose: Purpose, identity_calls: &mpsc::Sender<IdentityCall>) {
     let Ok((mut send, mut receive)) = connection.accept_bi().await else { return };
     let Ok(request) = receive.read_to_end(BYTES_MAX).await else { return };
     let certified = quic::peer_chain(connection).first().and_then(|certificate| Certified::read(certificate).ok());
     let answer = match read_wish(&request, purpose, certified) {
-        Some(wish) => {
+        Some(request) => {
             let (answer, answered) = oneshot::channel();
-            if desk.send(Application { wish, answer }).await.is_err() {
+            if identity_calls.send(IdentityCall { request, answer }).await.is_err() {
                 return;
             }
             answered.await.unwrap_or(Err(Error::JoinRefused { reason: "the manager is stopping".into() }))
@@ -152,7 +152,7 @@ async fn answer_one(connection: &Connection, purpose: Purpose, desk: &mpsc::Send
     }
 }
 
-fn read_wish(request: &[u8], purpose: Purpose, certified: Option<Certified>) -> Option<Wish> {
+fn read_wish(request: &[u8], purpose: Purpose, certified: Option<Certified>) -> Option<IdentityRequest> {
     let rest = request.strip_prefix(&[VERSION])?;
     match (purpose, certified) {
         (Purpose::Join, _) => {
@@ -160,9 +160,15 @@ fn read_wish(request: &[u8], purpose: Purpose, certified: Option<Certified>) -> 
             let (length, rest) = rest.split_first()?;
             let (name, certificate_request) = rest.split_at_checked(usize::from(*length))?;
             let name = VmName::parse(str::from_utf8(name).ok()?).ok()?;
-            Some(Wish::Join(JoinRequest { secret: *secret, name, certificate_request: certificate_request.to_vec() }))
+            Some(IdentityRequest::Join(JoinRequest {
+                secret: *secret,
+                name,
+                certificate_request: certificate_request.to_vec(),
+            }))
         }
-        (Purpose::Renew, Some(certified)) => Some(Wish::Renew { certified, certificate_request: rest.to_vec() }),
+        (Purpose::Renew, Some(certified)) => {
+            Some(IdentityRequest::Renew { certified, certificate_request: rest.to_vec() })
+        }
         (Purpose::Renew, None) | (Purpose::Link, _) => None,
     }
 }

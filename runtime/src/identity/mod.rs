@@ -31,6 +31,6 @@ pub use authority::{Applicant, Authority, CERTIFICATE_LIFETIME_S, Signer};
 pub(crate) use certificate::host_name;
 pub use certificate::{Certified, Fingerprint};
 pub use credentials::Identity;
-pub use join::{Application, Grant, JoinRequest, Wish, join, renew};
+pub use join::{Grant, IdentityCall, IdentityRequest, JoinRequest, join, renew};
 pub use ticket::Ticket;
 pub use token::{JoinRefusal, JoinToken};

@@ -51,17 +51,17 @@ impl Purpose {
 
 /// For those who are dialled. Only a manager with a desk for newcomers lets anyone in without a certificate, and then
 /// for joining alone, which the accepting side must enforce.
-pub(crate) fn server(identity: &Identity, desk: bool) -> Result<ServerConfig, Error> {
+pub(crate) fn server(identity: &Identity, identity_calls: bool) -> Result<ServerConfig, Error> {
     let wrap = || Error::identity("prepare TLS");
     let verifier = WebPkiClientVerifier::builder_with_provider(trusted(identity)?, provider());
-    let verifier = if desk { verifier.allow_unauthenticated() } else { verifier };
+    let verifier = if identity_calls { verifier.allow_unauthenticated() } else { verifier };
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .map_err(wrap())?
         .with_client_cert_verifier(verifier.build().map_err(Error::identity("prepare TLS"))?)
         .with_single_cert(identity.chain(), identity.private_key())
         .map_err(wrap())?;
-    let offered: &[Purpose] = if desk { &Purpose::ALL } else { &[Purpose::Link] };
+    let offered: &[Purpose] = if identity_calls { &Purpose::ALL } else { &[Purpose::Link] };
     config.alpn_protocols = offered.iter().map(|purpose| purpose.protocol().to_vec()).collect();
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

@@ -16,7 +16,7 @@ use crate::peer::PeerId;
 
 /// What happens on sockets, told to the switchboard.
 #[derive(Debug)]
-pub(super) enum Happening {
+pub(super) enum SocketEvent {
     /// A dial of ours got through the handshake; no hello has been said.
     Dialled { ordinal: u64, certified: Certified, connection: Connection },
     /// A dial of ours got nowhere, or its hello was not answered.
@@ -163,11 +163,11 @@ pub(super) async fn read(
     connection: Connection,
     mut receive: RecvStream,
     mut decoder: Decoder,
-    happenings: mpsc::Sender<Happening>,
+    happenings: mpsc::Sender<SocketEvent>,
 ) {
     let ending = loop {
         let (frames, violation) = take_frames(&mut decoder);
-        if !frames.is_empty() && happenings.send(Happening::Heard { peer, generation, frames }).await.is_err() {
+        if !frames.is_empty() && happenings.send(SocketEvent::Heard { peer, generation, frames }).await.is_err() {
             return;
         }
         if let Some(violation) = violation {
@@ -178,7 +178,7 @@ pub(super) async fn read(
         }
     };
     // The switchboard is gone if this fails, and then nobody needs to know.
-    let _ = happenings.send(Happening::Ended { peer, generation, ending }).await;
+    let _ = happenings.send(SocketEvent::Ended { peer, generation, ending }).await;
 }
 
 /// All whole frames; those before a violation count.
@@ -211,15 +211,15 @@ pub(super) async fn write(
     connection: Connection,
     mut send: SendStream,
     mut batches: mpsc::Receiver<Vec<u8>>,
-    happenings: mpsc::Sender<Happening>,
+    happenings: mpsc::Sender<SocketEvent>,
 ) {
     while let Some(batch) = batches.recv().await {
-        let happening = match send.write_all(&batch).await {
-            Ok(()) => Happening::Written { peer, generation },
-            Err(error) => Happening::Ended { peer, generation, ending: Ending::of_stream(&connection, &error) },
+        let event = match send.write_all(&batch).await {
+            Ok(()) => SocketEvent::Written { peer, generation },
+            Err(error) => SocketEvent::Ended { peer, generation, ending: Ending::of_stream(&connection, &error) },
         };
-        let over = matches!(happening, Happening::Ended { .. });
-        if happenings.send(happening).await.is_err() || over {
+        let over = matches!(event, SocketEvent::Ended { .. });
+        if happenings.send(event).await.is_err() || over {
             return;
         }
     }

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::Settings;
-use super::connection::{Ending, Goodbye, Happening};
+use super::connection::{Ending, Goodbye, SocketEvent};
 use crate::identity::{Certified, host_name};
 use crate::peer::PeerId;
 use crate::quic;
@@ -25,14 +25,14 @@ pub(super) struct Dial {
 
 impl Dial {
     /// Makes the attempt and tells the switchboard how it went.
-    pub(super) async fn run(self, endpoint: Endpoint, config: ClientConfig, happenings: mpsc::Sender<Happening>) {
+    pub(super) async fn run(self, endpoint: Endpoint, config: ClientConfig, happenings: mpsc::Sender<SocketEvent>) {
         sleep(self.pause).await;
-        let happening = match self.connect(&endpoint, config).await {
-            Ok((connection, certified)) => Happening::Dialled { ordinal: self.ordinal, certified, connection },
-            Err(ending) => Happening::DialFailed { peer: self.peer, ordinal: self.ordinal, ending },
+        let event = match self.connect(&endpoint, config).await {
+            Ok((connection, certified)) => SocketEvent::Dialled { ordinal: self.ordinal, certified, connection },
+            Err(ending) => SocketEvent::DialFailed { peer: self.peer, ordinal: self.ordinal, ending },
         };
         // The switchboard is gone if this fails, and the connection goes with it.
-        let _ = happenings.send(happening).await;
+        let _ = happenings.send(event).await;
     }
 
     async fn connect(&self, endpoint: &Endpoint, config: ClientConfig) -> Result<(Connection, Certified), Ending> {

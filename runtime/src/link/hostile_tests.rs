@@ -206,7 +206,7 @@ impl House {
             incarnation: Incarnation(1),
             links: BTreeMap::new(),
             revoked: BTreeSet::new(),
-            desk: None,
+            identity_calls: None,
             settings: Settings::default(),
         };
         let (links, events) = Links::open(&us, opening).unwrap();

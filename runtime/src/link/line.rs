@@ -1,4 +1,4 @@
-//! One peer as the switchboard sees it: its ledger, what is known of it, and the connection or the attempt to get one.
+//! One peer as the switchboard sees it: its delivery, what is known of it, and the connection or the attempt to get one.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -9,8 +9,8 @@ use tokio::task::AbortHandle;
 
 use super::acquaintance::{Acquaintance, Rank};
 use super::connection::Goodbye;
+use super::delivery::DeliveryState;
 use super::frame::{self, Hello};
-use super::ledger::Ledger;
 use super::{Contact, LinkState, MessageNumber};
 use crate::peer::Timestamp;
 
@@ -19,7 +19,7 @@ const FAILURES_MAX: u32 = 32;
 
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) ledger: Ledger,
+    pub(super) delivery: DeliveryState,
     pub(super) acquaintance: Acquaintance,
     pub(super) contact: Contact,
     /// Where the peer was last seen; it listens where it dials from.
@@ -73,7 +73,7 @@ impl Line {
     pub(super) fn new(state: LinkState) -> Self {
         Self {
             acquaintance: Acquaintance::of(state.incarnation),
-            ledger: Ledger::resume(state),
+            delivery: DeliveryState::resume(state),
             contact: Contact::default(),
             seen_at: None,
             live: None,
@@ -86,18 +86,18 @@ impl Line {
 
     /// Says something small if messages are under way and none was acknowledged since the last look.
     pub(super) fn nudge(&mut self) {
-        if self.looked_at == self.ledger.acknowledged() {
+        if self.looked_at == self.delivery.acknowledged() {
             let mut batch = Vec::new();
-            self.ledger.write_nudge(&mut batch);
+            self.delivery.write_nudge(&mut batch);
             self.write(batch);
         }
-        self.looked_at = self.ledger.acknowledged();
+        self.looked_at = self.delivery.acknowledged();
     }
 
     /// Whether a connection is needed and there is none.
     pub(super) fn wants_connection(&self) -> bool {
         let idle = self.live.is_none() && matches!(self.attempt, Attempt::None);
-        idle && (self.contact.held || self.ledger.has_mail())
+        idle && (self.contact.held || self.delivery.has_mail())
     }
 
     /// Takes note of where the peer is said to be. If that is elsewhere than before, it is no longer where it was seen: whoever
@@ -128,7 +128,7 @@ impl Line {
         let live = self.live.take()?;
         live.reader.abort();
         goodbye.say(&live.connection, reason);
-        self.ledger.disconnect();
+        self.delivery.disconnect();
         Some(live)
     }
 
@@ -136,7 +136,7 @@ impl Line {
     pub(super) fn connect(&mut self, live: Live, their: &Hello, ours: &Hello, ours_is_said: bool) {
         assert!(self.live.is_none(), "the older connection is let go of before the newer is taken up");
         self.acquaintance.meet(their);
-        self.ledger.connect(their, ours.applied);
+        self.delivery.connect(their, ours.applied);
         self.seen_at = Some(live.connection.remote_address());
         self.used = Instant::now();
         if let Attempt::Dialling { task, .. } = &self.attempt {
@@ -157,7 +157,7 @@ impl Line {
         if !live.writer_waits {
             return;
         }
-        self.ledger.write(&mut batch);
+        self.delivery.write(&mut batch);
         if !batch.is_empty() {
             self.used = Instant::now();
             live.writer_waits = false;

@@ -7,28 +7,28 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::connection::{Ending, Goodbye, Happening, welcome};
+use super::connection::{Ending, Goodbye, SocketEvent, welcome};
 use super::dial::certified;
 use super::limits::{APPLICANTS_MAX, HANDSHAKES_MAX, HELLO_PATIENCE};
 use crate::identity::tls::Purpose;
-use crate::identity::{Application, join};
+use crate::identity::{IdentityCall, join};
 use crate::quic;
 
 /// Where those who dial can go.
 #[derive(Clone, Debug)]
 struct Doors {
-    happenings: mpsc::Sender<Happening>,
-    desk: Option<mpsc::Sender<Application>>,
+    happenings: mpsc::Sender<SocketEvent>,
+    identity_calls: Option<mpsc::Sender<IdentityCall>>,
     applicants: Arc<Semaphore>,
 }
 
 /// Answers until the endpoint is closed; whoever is still at the door then is sent away.
 pub(super) async fn listen(
     endpoint: Endpoint,
-    happenings: mpsc::Sender<Happening>,
-    desk: Option<mpsc::Sender<Application>>,
+    happenings: mpsc::Sender<SocketEvent>,
+    identity_calls: Option<mpsc::Sender<IdentityCall>>,
 ) {
-    let doors = Doors { happenings, desk, applicants: Arc::new(Semaphore::new(APPLICANTS_MAX)) };
+    let doors = Doors { happenings, identity_calls, applicants: Arc::new(Semaphore::new(APPLICANTS_MAX)) };
     let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
     let mut visitors = JoinSet::new();
     loop {
@@ -64,7 +64,7 @@ async fn receive(incoming: Incoming, doors: &Doors) -> Option<impl Future<Output
         }
         Err(_) => return None,
     };
-    match (quic::purpose(&connection), &doors.desk) {
+    match (quic::purpose(&connection), &doors.identity_calls) {
         (Some(Purpose::Link), _) => {
             let Some(certified) = certified(&connection) else {
                 Goodbye::Refused.say(&connection, "a link needs a certificate");
@@ -72,7 +72,7 @@ async fn receive(incoming: Incoming, doors: &Doors) -> Option<impl Future<Output
             };
             let peer = certified.peer;
             match welcome(connection.clone(), certified).await {
-                Ok(meeting) => drop(doors.happenings.send(Happening::Met(Box::new(meeting))).await),
+                Ok(meeting) => drop(doors.happenings.send(SocketEvent::Met(Box::new(meeting))).await),
                 Err(Ending::Violation(violation)) => {
                     tracing::warn!(%peer, %violation, "a connection was dropped");
                     Goodbye::Violation.say(&connection, &violation.to_string());
@@ -81,12 +81,12 @@ async fn receive(incoming: Incoming, doors: &Doors) -> Option<impl Future<Output
             }
             None
         }
-        (Some(purpose), Some(desk)) => {
+        (Some(purpose), Some(identity_calls)) => {
             let Ok(place) = Arc::clone(&doors.applicants).try_acquire_owned() else {
                 Goodbye::Refused.say(&connection, "too many applicants (try again)");
                 return None;
             };
-            let served = join::serve(connection, purpose, desk.clone());
+            let served = join::serve(connection, purpose, identity_calls.clone());
             Some(async move {
                 served.await;
                 drop(place);

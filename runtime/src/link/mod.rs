@@ -12,7 +12,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `ledger` | the numbers of one link; pure |
+//! | `delivery` | the numbers of one link; pure |
 //! | `acquaintance` | what is known of a peer, and which of two connections is the newer; pure |
 //! | `frame` | bytes on the wire; pure |
 //! | `news` | what the owner has still to be told, bounded; pure |
@@ -25,11 +25,11 @@
 
 mod acquaintance;
 mod connection;
+mod delivery;
 mod dial;
 mod frame;
 #[cfg(test)]
 mod hostile_tests;
-mod ledger;
 mod limits;
 mod line;
 mod listen;
@@ -44,12 +44,12 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use self::ledger::Parcel;
+use self::delivery::Parcel;
 use self::limits::{INBOX_EVENTS, MESSAGE_PRICE, QUEUE};
 use self::switchboard::{Command, Switchboard};
 use crate::error::Error;
 use crate::identity::tls::{self, Purpose};
-use crate::identity::{Application, Identity};
+use crate::identity::{Identity, IdentityCall};
 use crate::peer::{Incarnation, PeerId};
 use crate::quic;
 
@@ -256,7 +256,7 @@ pub struct Opening {
     /// Who is turned away.
     pub revoked: BTreeSet<PeerId>,
     /// Where newcomers apply; only the manager has one.
-    pub desk: Option<mpsc::Sender<Application>>,
+    pub identity_calls: Option<mpsc::Sender<IdentityCall>>,
     /// How patient to be.
     pub settings: Settings,
 }
@@ -269,7 +269,7 @@ pub struct Opening {
 pub struct Links {
     identity: PeerId,
     address: SocketAddr,
-    desk: bool,
+    identity_calls: bool,
     commands: mpsc::Sender<Command>,
     outgoing: BTreeMap<PeerId, Outgoing>,
     revoked: BTreeSet<PeerId>,
@@ -285,9 +285,9 @@ struct Outgoing {
 impl Links {
     /// Opens the socket and resumes all links. Must be called inside a tokio runtime.
     pub fn open(identity: &Identity, opening: Opening) -> Result<(Self, mpsc::Receiver<Event>), Error> {
-        let Opening { listen, incarnation, links, revoked, desk, settings } = opening;
+        let Opening { listen, incarnation, links, revoked, identity_calls, settings } = opening;
         let endpoint = quic::endpoint(identity, listen)?;
-        endpoint.set_server_config(Some(quic::server(tls::server(identity, desk.is_some())?)?));
+        endpoint.set_server_config(Some(quic::server(tls::server(identity, identity_calls.is_some())?)?));
         let dialling = quic::client(tls::client(identity, Purpose::Link)?)?;
         let address = endpoint.local_addr().map_err(|source| Error::Listen { address: listen, source })?;
 
@@ -295,10 +295,10 @@ impl Links {
         let outgoing = links.iter().map(|(peer, state)| (*peer, last(state))).collect();
         let (commands, to_obey) = mpsc::channel(QUEUE);
         let (inbox, events) = mpsc::channel(INBOX_EVENTS);
-        let (identity, has_desk) = (identity.certified().peer, desk.is_some());
+        let (identity, takes_identity_calls) = (identity.certified().peer, identity_calls.is_some());
         let board = Switchboard::new(identity, incarnation, endpoint, dialling, settings, links, revoked.clone())?;
-        tokio::spawn(board.run(to_obey, inbox, desk));
-        Ok((Self { identity, address, desk: has_desk, commands, outgoing, revoked }, events))
+        tokio::spawn(board.run(to_obey, inbox, identity_calls));
+        Ok((Self { identity, address, identity_calls: takes_identity_calls, commands, outgoing, revoked }, events))
     }
 
     /// Where we listen.
@@ -348,7 +348,7 @@ impl Links {
 
     /// Shows a new certificate in all handshakes from now on; connections that stand are not touched.
     pub async fn renew(&self, identity: &Identity) -> Result<(), Error> {
-        let server = quic::server(tls::server(identity, self.desk)?)?;
+        let server = quic::server(tls::server(identity, self.identity_calls)?)?;
         let client = quic::client(tls::client(identity, Purpose::Link)?)?;
         self.tell(Command::Renew { server: Box::new(server), client: Box::new(client) }).await
     }

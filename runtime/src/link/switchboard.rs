@@ -17,17 +17,17 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::acquaintance::{Rank, Verdict};
-use super::connection::{self, Ending, Goodbye, Happening, Meeting};
+use super::connection::{self, Ending, Goodbye, Meeting, SocketEvent};
+use super::delivery::{Arrival, Parcel};
 use super::dial::{self, Dial};
 use super::frame::{Frame, Hello};
-use super::ledger::{Arrival, Parcel};
 use super::limits::{NUDGE, QUEUE};
 use super::line::{Attempt, Line, Live};
 use super::listen::listen;
 use super::news::{News, Standing};
 use super::{Contact, Event, LinkState, MessageNumber, Refusal, Settings, Violation};
 use crate::error::Error;
-use crate::identity::Application;
+use crate::identity::IdentityCall;
 use crate::peer::{Incarnation, PeerId, Timestamp};
 
 /// What the owner asks for.
@@ -57,8 +57,8 @@ pub(super) struct Switchboard {
     awaited: BTreeSet<PeerId>,
     /// Of the newest connection.
     generation: u64,
-    happenings: mpsc::Sender<Happening>,
-    to_hear: mpsc::Receiver<Happening>,
+    happenings: mpsc::Sender<SocketEvent>,
+    to_hear: mpsc::Receiver<SocketEvent>,
 }
 
 impl Switchboard {
@@ -102,9 +102,9 @@ impl Switchboard {
         mut self,
         mut commands: mpsc::Receiver<Command>,
         inbox: mpsc::Sender<Event>,
-        desk: Option<mpsc::Sender<Application>>,
+        identity_calls: Option<mpsc::Sender<IdentityCall>>,
     ) {
-        tokio::spawn(listen(self.endpoint.clone(), self.happenings.clone(), desk));
+        tokio::spawn(listen(self.endpoint.clone(), self.happenings.clone(), identity_calls));
         let mut rounds = interval((self.settings.unused_after / 4).max(Duration::from_millis(1)));
         let mut looks = interval(NUDGE);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -116,7 +116,7 @@ impl Switchboard {
                     Some(command) => self.obey(command),
                     None => break None,
                 },
-                happening = self.to_hear.recv() => self.hear(happening.expect("we hold a sender ourselves")),
+                event = self.to_hear.recv() => self.hear(event.expect("we hold a sender ourselves")),
                 place = inbox.reserve(), if !self.news.is_empty() => match place {
                     Ok(place) => self.news.next_event().map_or((), |event| place.send(event)),
                     Err(_) => break None,
@@ -142,14 +142,14 @@ impl Switchboard {
                 if !self.revoked.contains(&peer) {
                     self.awaited.insert(peer);
                     let line = self.line(peer);
-                    line.ledger.post(number, parcel);
+                    line.delivery.post(number, parcel);
                     line.write(Vec::new());
                     self.dial_if_wanted(peer);
                 }
             }
             Command::Applied { peer, through } => {
                 if let Some(line) = self.lines.get_mut(&peer) {
-                    line.ledger.apply(through);
+                    line.delivery.apply(through);
                     line.write(Vec::new());
                 }
             }
@@ -175,9 +175,9 @@ impl Switchboard {
         }
     }
 
-    fn hear(&mut self, happening: Happening) {
-        match happening {
-            Happening::Dialled { ordinal, certified, connection } => {
+    fn hear(&mut self, event: SocketEvent) {
+        match event {
+            SocketEvent::Dialled { ordinal, certified, connection } => {
                 let peer = certified.peer;
                 let attempt = self.lines.get(&peer).map(|line| &line.attempt);
                 if !matches!(attempt, Some(Attempt::Dialling { ordinal: ours, .. }) if *ours == ordinal) {
@@ -188,16 +188,16 @@ impl Switchboard {
                 let happenings = self.happenings.clone();
                 tokio::spawn(async move {
                     let met = connection::greet(connection, certified, hello).await;
-                    let happening = match met {
-                        Ok(meeting) => Happening::Met(Box::new(meeting)),
-                        Err(ending) => Happening::DialFailed { peer, ordinal, ending },
+                    let event = match met {
+                        Ok(meeting) => SocketEvent::Met(Box::new(meeting)),
+                        Err(ending) => SocketEvent::DialFailed { peer, ordinal, ending },
                     };
-                    let _ = happenings.send(happening).await;
+                    let _ = happenings.send(event).await;
                 });
             }
-            Happening::DialFailed { peer, ordinal, ending } => self.note_failed_dial(peer, ordinal, &ending),
-            Happening::Met(meeting) => self.meet(*meeting),
-            Happening::Heard { peer, generation, frames } => {
+            SocketEvent::DialFailed { peer, ordinal, ending } => self.note_failed_dial(peer, ordinal, &ending),
+            SocketEvent::Met(meeting) => self.meet(*meeting),
+            SocketEvent::Heard { peer, generation, frames } => {
                 for frame in frames {
                     if self.is_present(peer, generation)
                         && let Err(violation) = self.hear_frame(peer, frame)
@@ -206,7 +206,7 @@ impl Switchboard {
                     }
                 }
             }
-            Happening::Written { peer, generation } => {
+            SocketEvent::Written { peer, generation } => {
                 if self.is_present(peer, generation)
                     && let Some(line) = self.lines.get_mut(&peer)
                     && let Some(live) = &mut line.live
@@ -215,7 +215,7 @@ impl Switchboard {
                     line.write(Vec::new());
                 }
             }
-            Happening::Ended { peer, generation, ending } => {
+            SocketEvent::Ended { peer, generation, ending } => {
                 if self.is_present(peer, generation) {
                     self.end(peer, &ending);
                 }
@@ -234,13 +234,13 @@ impl Switchboard {
         line.used = Instant::now();
         match frame {
             Frame::Message { number, payload } => {
-                if line.ledger.hear_message(number, payload.len())? == Arrival::Fresh {
+                if line.delivery.hear_message(number, payload.len())? == Arrival::Fresh {
                     self.news.message(peer, number, payload);
                 }
             }
             Frame::Acknowledge(through) => {
-                if line.ledger.hear_acknowledgement(through)? {
-                    self.news.acknowledged(peer, line.ledger.acknowledged());
+                if line.delivery.hear_acknowledgement(through)? {
+                    self.news.acknowledged(peer, line.delivery.acknowledged());
                     line.write(Vec::new());
                 }
             }
@@ -265,7 +265,7 @@ impl Switchboard {
         let rank = Rank::new(ours.map_or(hello.ordinal, |ours| ours.ordinal), dialler);
         let verdict = line.acquaintance.weigh(&hello, rank, line.live.as_ref().map(|live| live.rank));
         let verdict = verdict.and_then(|verdict| match verdict {
-            Verdict::Newer { same_life } => line.ledger.agrees_with(&hello, same_life).map(|()| verdict),
+            Verdict::Newer { same_life } => line.delivery.agrees_with(&hello, same_life).map(|()| verdict),
             Verdict::Older => Ok(verdict),
         });
         match verdict {
@@ -291,9 +291,9 @@ impl Switchboard {
                 let ours_is_said = ours.is_some();
                 let ours = ours.unwrap_or_else(|| self.hello(peer, hello.ordinal));
                 let line = self.line(peer);
-                let before = line.ledger.acknowledged();
+                let before = line.delivery.acknowledged();
                 line.connect(live, &hello, &ours, ours_is_said);
-                let after = line.ledger.acknowledged();
+                let after = line.delivery.acknowledged();
                 if after > before {
                     self.news.acknowledged(peer, after);
                 }
@@ -370,7 +370,7 @@ impl Switchboard {
             let Some(live) = &line.live else { continue };
             line.failures = 0;
             // Only whoever dialled may find a connection useless: the other cannot know whether it is held on purpose.
-            let unused = live.rank.dialler() == self.me && !line.contact.held && line.ledger.is_quiet();
+            let unused = live.rank.dialler() == self.me && !line.contact.held && line.delivery.is_quiet();
             if live.until < now {
                 over.push((*peer, Ending::Lost("the certificate is over".to_owned())));
             } else if unused && line.used.elapsed() >= self.settings.unused_after {
@@ -386,7 +386,7 @@ impl Switchboard {
     fn look_after_awaited(&mut self) {
         let lines = &mut self.lines;
         self.awaited.retain(|peer| match lines.get_mut(peer) {
-            Some(line) if line.ledger.has_mail() && line.live.is_some() => {
+            Some(line) if line.delivery.has_mail() && line.live.is_some() => {
                 line.nudge();
                 true
             }
@@ -396,8 +396,8 @@ impl Switchboard {
 
     fn hello(&mut self, peer: PeerId, ordinal: u64) -> Hello {
         let (me, incarnation, life) = (self.me, self.incarnation, self.life);
-        let ledger = &self.line(peer).ledger;
-        Hello { peer: me, incarnation, life, ordinal, applied: ledger.applied(), sent: ledger.sent() }
+        let delivery = &self.line(peer).delivery;
+        Hello { peer: me, incarnation, life, ordinal, applied: delivery.applied(), sent: delivery.sent() }
     }
 
     fn line(&mut self, peer: PeerId) -> &mut Line {

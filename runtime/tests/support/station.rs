@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
-use runtime::identity::{Application, Authority, Identity};
+use runtime::identity::{Authority, Identity, IdentityCall};
 use runtime::link::{Contact, Event, LinkState, Links, MessageNumber, Opening, Settings};
 use runtime::{Error, Incarnation, PeerId, Timestamp, VmName};
 use tokio::sync::mpsc;
@@ -29,7 +29,7 @@ pub(crate) fn opening() -> Opening {
         incarnation: Incarnation(1),
         links: BTreeMap::new(),
         revoked: BTreeSet::new(),
-        desk: None,
+        identity_calls: None,
         settings: Settings {
             redial_first: Duration::from_millis(5),
             redial_max: Duration::from_millis(100),
@@ -52,8 +52,8 @@ impl Station {
         Self { links, events, journal: BTreeMap::new(), acknowledged: BTreeMap::new() }
     }
 
-    pub(crate) fn with_desk(identity: &Identity, desk: mpsc::Sender<Application>) -> Self {
-        Self::open(identity, Opening { desk: Some(desk), ..opening() })
+    pub(crate) fn with_desk(identity: &Identity, identity_calls: mpsc::Sender<IdentityCall>) -> Self {
+        Self::open(identity, Opening { identity_calls: Some(identity_calls), ..opening() })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -13,7 +13,7 @@ use std::ptr;
 
 /// What whoever waits for a component wants of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum Desired {
     /// To be as it is expected to be.
     AsExpected,
     /// To be started, because its service is needed.
@@ -26,7 +26,7 @@ pub(super) enum Wish {
 
 impl<'a> Inquiry<'a> {
     /// A component, and why it is not as it is wanted.
-    pub(super) fn component(&mut self, depth: usize, entry: &'a ComponentEntry, wish: Wish) {
+    pub(super) fn component(&mut self, depth: usize, entry: &'a ComponentEntry, desired: Desired) {
         let (name, vm) = (&entry.name, self.book.vm_of(entry));
         if !self.is_news(Seen::Component(name, entry.id), depth, name.as_str()) {
             return;
@@ -53,7 +53,7 @@ impl<'a> Inquiry<'a> {
             }
             (_, Some(ComponentState::Failed(operation))) => self.failed(depth, entry, operation),
             (_, Some(ComponentState::Starting)) => {
-                let until = if wish == Wish::Stopped { ", which is not interrupted" } else { "" };
+                let until = if desired == Desired::Stopped { ", which is not interrupted" } else { "" };
                 self.wrong(depth, entry, format!("{place} is starting{until}"));
                 self.remedy(format!(
                     "holdfast component logs {} shows what it writes meanwhile",
@@ -70,9 +70,9 @@ impl<'a> Inquiry<'a> {
                 );
                 self.unanswered(entry);
             }
-            (_, Some(ComponentState::Stopping)) => self.stopping(depth, entry, wish, &place),
-            (_, Some(ComponentState::Stopped)) => self.stopped(depth, entry, wish, &place),
-            (_, Some(ComponentState::Started)) => self.started(depth, entry, wish, &place),
+            (_, Some(ComponentState::Stopping)) => self.stopping(depth, entry, desired, &place),
+            (_, Some(ComponentState::Stopped)) => self.stopped(depth, entry, desired, &place),
+            (_, Some(ComponentState::Started)) => self.started(depth, entry, desired, &place),
         }
     }
 
@@ -102,7 +102,7 @@ impl<'a> Inquiry<'a> {
     }
 
     /// It is about to end; where somebody wants it to run, that it lacks something is the reason.
-    fn stopping(&mut self, depth: usize, entry: &'a ComponentEntry, wish: Wish, place: &str) {
+    fn stopping(&mut self, depth: usize, entry: &'a ComponentEntry, desired: Desired, place: &str) {
         let lacks =
             if entry.is_leaving() { Vec::new() } else { self.lacks(entry, |need| !matches!(need, Need::Weak(_))) };
         let because = lacks.first().map(|it| format!(": {}", it.in_words())).unwrap_or_default();
@@ -110,14 +110,14 @@ impl<'a> Inquiry<'a> {
         let word = quoted(entry.name.as_str());
         self.remedy(format!("holdfast component logs {word} shows what it writes meanwhile"));
         // Whoever wants it stopped knows why.
-        if wish != Wish::Stopped {
+        if desired != Desired::Stopped {
             self.follow(depth + 1, entry, &lacks);
         }
     }
 
-    fn stopped(&mut self, depth: usize, entry: &'a ComponentEntry, wish: Wish, place: &str) {
-        match wish {
-            Wish::Stopped => {
+    fn stopped(&mut self, depth: usize, entry: &'a ComponentEntry, desired: Desired, place: &str) {
+        match desired {
+            Desired::Stopped => {
                 self.wrong(
                     depth,
                     entry,
@@ -125,11 +125,11 @@ impl<'a> Inquiry<'a> {
                 );
                 return;
             }
-            Wish::Announced if !entry.is_leaving() => {
+            Desired::Announced if !entry.is_leaving() => {
                 self.wrong(depth, entry, format!("{place} has yet to announce its values: its host prepares it"));
                 return;
             }
-            Wish::AsExpected | Wish::Started | Wish::Announced => {}
+            Desired::AsExpected | Desired::Started | Desired::Announced => {}
         }
         if entry.is_leaving() {
             if self.is_going(entry) {
@@ -152,12 +152,12 @@ impl<'a> Inquiry<'a> {
         self.follow(depth + 1, entry, &lacks);
     }
 
-    fn started(&mut self, depth: usize, entry: &'a ComponentEntry, wish: Wish, place: &str) {
-        if entry.is_leaving() && !self.is_going(entry) && wish != Wish::Stopped {
+    fn started(&mut self, depth: usize, entry: &'a ComponentEntry, desired: Desired, place: &str) {
+        if entry.is_leaving() && !self.is_going(entry) && desired != Desired::Stopped {
             self.wrong(depth, entry, format!("{place} is started, and its removal waits for its turn"));
             return self.all_changes(depth + 1);
         }
-        let goes = entry.is_leaving() || self.is_going(entry) || !entry.expected || wish == Wish::Stopped;
+        let goes = entry.is_leaving() || self.is_going(entry) || !entry.expected || desired == Desired::Stopped;
         if goes {
             let lacks = self.lacks(entry, |need| !matches!(need, Need::Weak(_)));
             let because = match lacks.first() {
@@ -172,7 +172,7 @@ impl<'a> Inquiry<'a> {
             let some = if users.len() == 1 { "one client has".into() } else { format!("{} clients have", users.len()) };
             self.wrong(depth, entry, format!("{place} is started{because}; {some} to let go of it first"));
             return self.each(depth + 1, &users, |inquiry, depth, user| {
-                inquiry.component(depth, user, Wish::Stopped);
+                inquiry.component(depth, user, Desired::Stopped);
             });
         }
         let lacks = self.lacks(entry, |_| true);
@@ -193,7 +193,7 @@ impl<'a> Inquiry<'a> {
             return self.tell(depth, entry, format!("{place} is started"));
         }
         self.wrong(depth, entry, format!("{place} is started, but uses what has not been heard of"));
-        self.each(depth + 1, &silent, |inquiry, depth, it| inquiry.component(depth, it, Wish::AsExpected));
+        self.each(depth + 1, &silent, |inquiry, depth, it| inquiry.component(depth, it, Desired::AsExpected));
     }
 
     /// Why imports lack what they need.
@@ -205,7 +205,7 @@ impl<'a> Inquiry<'a> {
                 self.push(depth, client.name.to_string(), says);
                 self.remedy(unbound(client, import));
             }
-            let wish = if need.is_value() { Wish::Announced } else { Wish::Started };
+            let desired = if need.is_value() { Desired::Announced } else { Desired::Started };
             self.each(depth, awaited, |inquiry, depth, binding| {
                 let provider = inquiry.book.provider_of(binding);
                 let is_there =
@@ -222,7 +222,7 @@ impl<'a> Inquiry<'a> {
                     };
                     inquiry.push(depth, provider.name.to_string(), says);
                 } else {
-                    inquiry.component(depth, provider, wish);
+                    inquiry.component(depth, provider, desired);
                 }
             });
         }

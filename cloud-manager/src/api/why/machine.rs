@@ -1,6 +1,6 @@
 //! VMs, and the changes that what is not ordered yet waits for.
 
-use super::{Inquiry, Seen, component::Wish};
+use super::{Inquiry, Seen, component::Desired};
 use crate::{
     api::{view::state, waits::urgency},
     document::quoted,
@@ -75,7 +75,7 @@ impl<'a> Inquiry<'a> {
             };
             self.why.well = false;
             self.push(depth, format!("vm {name}"), says);
-            return self.each(depth + 1, &own, |inquiry, depth, it| inquiry.component(depth, it, Wish::AsExpected));
+            return self.each(depth + 1, &own, |inquiry, depth, it| inquiry.component(depth, it, Desired::AsExpected));
         }
         match (others.len(), own.len()) {
             (0, 0) => self.tell_vm(depth, vm, format!("vm {name} answers, and has no component")),
@@ -86,7 +86,7 @@ impl<'a> Inquiry<'a> {
                 // Since when it answers says nothing of them.
                 let says = format!("vm {name} answers, but {some} of its {all} components {are}");
                 self.push(depth, format!("vm {name}"), says);
-                self.each(depth + 1, &others, |inquiry, depth, it| inquiry.component(depth, it, Wish::AsExpected));
+                self.each(depth + 1, &others, |inquiry, depth, it| inquiry.component(depth, it, Desired::AsExpected));
             }
         }
     }
@@ -130,11 +130,11 @@ impl<'a> Inquiry<'a> {
             Waiting::Component(name) => {
                 let leaving = book.components().find(|it| it.name == *name && it.is_leaving());
                 let found = leaving.or_else(|| book.component(name));
-                found.into_iter().for_each(|it| self.component(depth, it, Wish::AsExpected));
+                found.into_iter().for_each(|it| self.component(depth, it, Desired::AsExpected));
             }
             Waiting::Started(name, _) => {
                 let found = book.component(name);
-                found.into_iter().for_each(|it| self.component(depth, it, Wish::AsExpected));
+                found.into_iter().for_each(|it| self.component(depth, it, Desired::AsExpected));
             }
             Waiting::Binding(wire) => self.push(depth, wire.clone(), format!("{wire} has to be given back")),
         }

@@ -9,10 +9,10 @@ mod machine;
 
 use super::{chronicle::Chronicle, waits::Waits};
 use crate::{
-    desk::Clouds,
     document::{Reason, Why},
+    handle::Clouds,
 };
-use component::Wish;
+use component::Desired;
 use protocol::{
     ChangeId, CloudManager, ComponentId, Name, VmId,
     manager::{Book, ChangeState, ComponentEntry, Health, VmEntry},
@@ -41,7 +41,7 @@ pub(in crate::api) fn why(machine: &CloudManager, clouds: &Clouds, chronicle: &C
     let mut answers = Vec::new();
     for entry in book.components().filter(|it| it.name == *name) {
         let mut inquiry = inquire("component");
-        inquiry.component(0, entry, Wish::AsExpected);
+        inquiry.component(0, entry, Desired::AsExpected);
         answers.push(inquiry.why);
     }
     // Of those that are lost, one counts as long as no other has its name.

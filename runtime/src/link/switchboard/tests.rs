@@ -34,9 +34,9 @@ async fn an_older_connection_is_not_heard_once_a_newer_one_stands() {
 
     // Everything the older one can still have said: nothing of it changes anything.
     board.hear(heard(older, 1, b"late"));
-    board.hear(Happening::Written { peer: THEM, generation: older });
+    board.hear(SocketEvent::Written { peer: THEM, generation: older });
     let ending = Ending::Lost("late".to_owned());
-    board.hear(Happening::Ended { peer: THEM, generation: older, ending });
+    board.hear(SocketEvent::Ended { peer: THEM, generation: older, ending });
     assert!(board.news.is_empty());
     assert!(board.is_present(THEM, newer));
     // The newer one is heard, and the number that came late is still the next.
@@ -67,7 +67,7 @@ async fn take_up(board: &mut Switchboard, caller: &Endpoint, them: &Identity, or
     dialled
 }
 
-fn heard(generation: u64, number: u64, payload: &[u8]) -> Happening {
+fn heard(generation: u64, number: u64, payload: &[u8]) -> SocketEvent {
     let frame = Frame::Message { number: MessageNumber(number), payload: payload.to_vec() };
-    Happening::Heard { peer: THEM, generation, frames: vec![frame] }
+    SocketEvent::Heard { peer: THEM, generation, frames: vec![frame] }
 }

@@ -1,6 +1,6 @@
 //! An ordered map by numbers that are given out one after the other, for very many elements.
 //!
-//! Think of a ledger with numbered lines: whoever knows the number opens the right page and goes straight to the line. A
+//! Think of a paged with numbered lines: whoever knows the number opens the right page and goes straight to the line. A
 //! tree would search at each level, and with a hundred thousand elements each level is a wait for memory. Here an element
 //! is found where its number says, as long as few have left; where many have, by halving a short page.
 
@@ -43,12 +43,12 @@ impl Numbered for BindingId {
 
 /// An ordered map by numbers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ledger<K, V> {
+pub struct PagedMap<K, V> {
     /// The pages that are not empty, by their place in the sequence of all pages.
     pages: Vec<(u64, Vec<(K, V)>)>,
 }
 
-impl<K: Numbered, V> Ledger<K, V> {
+impl<K: Numbered, V> PagedMap<K, V> {
     /// The value of a number.
     pub fn get(&self, key: &K) -> Option<&V> {
         let page = place(&self.pages, &page_of(*key)).ok()?;
@@ -122,7 +122,7 @@ impl<K: Numbered, V> Ledger<K, V> {
     }
 }
 
-impl<K, V> Ledger<K, V> {
+impl<K, V> PagedMap<K, V> {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
@@ -160,34 +160,34 @@ fn place<K: Numbered, V>(list: &[(K, V)], key: &K) -> Result<usize, usize> {
     }
 }
 
-impl<K, V> Default for Ledger<K, V> {
+impl<K, V> Default for PagedMap<K, V> {
     fn default() -> Self {
         Self { pages: Vec::new() }
     }
 }
 
-impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Ledger<K, V> {
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for PagedMap<K, V> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_map().entries(self.iter()).finish()
     }
 }
 
-impl<K: Numbered, V> Index<&K> for Ledger<K, V> {
+impl<K: Numbered, V> Index<&K> for PagedMap<K, V> {
     type Output = V;
     fn index(&self, key: &K) -> &V {
         self.get(key).expect("only what is there is looked up by index")
     }
 }
 
-impl<K: Numbered, V> FromIterator<(K, V)> for Ledger<K, V> {
+impl<K: Numbered, V> FromIterator<(K, V)> for PagedMap<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(elements: I) -> Self {
-        let mut ledger = Self::default();
-        elements.into_iter().for_each(|(key, value)| drop(ledger.insert(key, value)));
-        ledger
+        let mut paged = Self::default();
+        elements.into_iter().for_each(|(key, value)| drop(paged.insert(key, value)));
+        paged
     }
 }
 
-impl<K: Serialize, V: Serialize> Serialize for Ledger<K, V> {
+impl<K: Serialize, V: Serialize> Serialize for PagedMap<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // The number of elements is written first, so it must be known.
         let all: Vec<(&K, &V)> = self.iter().collect();
@@ -195,7 +195,7 @@ impl<K: Serialize, V: Serialize> Serialize for Ledger<K, V> {
     }
 }
 
-impl<'de, K: Deserialize<'de> + Numbered, V: Deserialize<'de>> Deserialize<'de> for Ledger<K, V> {
+impl<'de, K: Deserialize<'de> + Numbered, V: Deserialize<'de>> Deserialize<'de> for PagedMap<K, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         BTreeMap::deserialize(deserializer).map(|tree| tree.into_iter().collect())
     }
@@ -203,9 +203,9 @@ impl<'de, K: Deserialize<'de> + Numbered, V: Deserialize<'de>> Deserialize<'de> 
 
 /// A set of numbers that are given out one after the other.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LedgerSet<K>(Ledger<K, ()>);
+pub struct PagedSet<K>(PagedMap<K, ()>);
 
-impl<K: Numbered> LedgerSet<K> {
+impl<K: Numbered> PagedSet<K> {
     /// Whether a number is in it.
     pub fn contains(&self, key: &K) -> bool {
         self.0.contains_key(key)
@@ -236,7 +236,7 @@ impl<K: Numbered> LedgerSet<K> {
     }
 }
 
-impl<K> LedgerSet<K> {
+impl<K> PagedSet<K> {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -248,25 +248,25 @@ impl<K> LedgerSet<K> {
     }
 }
 
-impl<K> Default for LedgerSet<K> {
+impl<K> Default for PagedSet<K> {
     fn default() -> Self {
-        Self(Ledger::default())
+        Self(PagedMap::default())
     }
 }
 
-impl<K: fmt::Debug> fmt::Debug for LedgerSet<K> {
+impl<K: fmt::Debug> fmt::Debug for PagedSet<K> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_set().entries(self.iter()).finish()
     }
 }
 
-impl<K: Numbered> Extend<K> for LedgerSet<K> {
+impl<K: Numbered> Extend<K> for PagedSet<K> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         keys.into_iter().for_each(|key| self.insert(key));
     }
 }
 
-impl<K: Serialize> Serialize for LedgerSet<K> {
+impl<K: Serialize> Serialize for PagedSet<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // The number of elements is written first, so it must be known.
         let all: Vec<&K> = self.iter().collect();
@@ -274,7 +274,7 @@ impl<K: Serialize> Serialize for LedgerSet<K> {
     }
 }
 
-impl<'de, K: Deserialize<'de> + Numbered> Deserialize<'de> for LedgerSet<K> {
+impl<'de, K: Deserialize<'de> + Numbered> Deserialize<'de> for PagedSet<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut set = Self::default();
         set.extend(Vec::deserialize(deserializer)?);
@@ -290,19 +290,19 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_what_a_tree_would_be(changes in prop::collection::vec((0_u64..400, any::<bool>()), 0..300)) {
-            let (mut ledger, mut tree) = (Ledger::default(), BTreeMap::new());
+            let (mut paged, mut tree) = (PagedMap::default(), BTreeMap::new());
             for (step, (key, joins)) in changes.into_iter().enumerate() {
                 if joins {
-                    prop_assert_eq!(ledger.insert(key, step), tree.insert(key, step));
+                    prop_assert_eq!(paged.insert(key, step), tree.insert(key, step));
                 } else {
-                    prop_assert_eq!(ledger.remove(&key), tree.remove(&key));
+                    prop_assert_eq!(paged.remove(&key), tree.remove(&key));
                 }
-                prop_assert_eq!(ledger.get(&key), tree.get(&key));
-                prop_assert!(ledger.iter().eq(&tree));
-                prop_assert!(ledger.keys_from(key).eq(tree.range(key..).map(|(key, _)| *key)));
-                prop_assert_eq!(ledger.is_empty(), tree.is_empty());
-                // However it came about, the same elements are the same ledger.
-                prop_assert_eq!(&ledger, &tree.clone().into_iter().collect());
+                prop_assert_eq!(paged.get(&key), tree.get(&key));
+                prop_assert!(paged.iter().eq(&tree));
+                prop_assert!(paged.keys_from(key).eq(tree.range(key..).map(|(key, _)| *key)));
+                prop_assert_eq!(paged.is_empty(), tree.is_empty());
+                // However it came about, the same elements are the same paged.
+                prop_assert_eq!(&paged, &tree.clone().into_iter().collect());
             }
         }
     }
@@ -310,17 +310,17 @@ mod tests {
     #[test]
     fn it_is_written_as_a_tree_would_be() {
         let tree: BTreeMap<u64, u8> = [(1, 1), (2, 2), (1_000, 3)].into();
-        let ledger: Ledger<u64, u8> = tree.clone().into_iter().collect();
+        let paged: PagedMap<u64, u8> = tree.clone().into_iter().collect();
         let settings = bincode::config::standard();
-        let written = bincode::serde::encode_to_vec(&ledger, settings).unwrap();
+        let written = bincode::serde::encode_to_vec(&paged, settings).unwrap();
         assert_eq!(written, bincode::serde::encode_to_vec(&tree, settings).unwrap());
-        assert_eq!(bincode::serde::decode_from_slice(&written, settings).unwrap(), (ledger, written.len()));
+        assert_eq!(bincode::serde::decode_from_slice(&written, settings).unwrap(), (paged, written.len()));
     }
 
     #[test]
     fn a_set_is_written_as_a_tree_would_be() {
         let tree: std::collections::BTreeSet<u64> = [1, 2, 1_000].into();
-        let mut set = LedgerSet::default();
+        let mut set = PagedSet::default();
         set.extend([1_000, 1, 2, 3]);
         set.remove(&3);
         let settings = bincode::config::standard();

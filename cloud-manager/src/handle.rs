@@ -1,9 +1,9 @@
-//! The desk: where whoever wants something of the manager's machine hands it in.
+//! The manager: where whoever wants something of the manager's machine hands it in.
 //!
-//! The machine belongs to one task, and nobody else touches it. What can be asked of that task is [`Call`]; a [`Desk`] is
+//! The machine belongs to one task, and nobody else touches it. What can be asked of that task is [`Call`]; a [`ManagerHandle`] is
 //! a handle that makes such calls and waits for their answers, and can be cloned freely.
 
-use crate::document::Deed;
+use crate::document::Intent;
 use protocol::letter::Question;
 use protocol::{
     CloudManager, ComponentId, Instruction, Name, VmId,
@@ -16,19 +16,19 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 /// A handle to the machine.
 #[derive(Clone, Debug)]
-pub struct Desk {
+pub struct ManagerHandle {
     calls: mpsc::Sender<Call>,
     newest: watch::Receiver<u64>,
 }
 
-/// The manager is halting or has halted; nobody is at the desk.
+/// The manager is halting or has halted; nobody is at the manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the manager is halting")]
 pub struct Halted;
 
 /// Why there is no answer, or not the hoped-for one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DeskError {
+pub enum CallError {
     /// The manager is halting.
     #[error(transparent)]
     Halted(#[from] Halted),
@@ -66,7 +66,7 @@ pub struct Applied {
     /// The version of the record that it replaces; whichever, if nothing is said.
     pub replaces: Option<u64>,
     /// What is done to it.
-    pub deed: Deed,
+    pub intent: Intent,
 }
 
 /// Which cloud makes the VM of a name; of one that is not listed, an agent joins by itself.
@@ -86,7 +86,7 @@ pub enum Call {
         /// What is to be remembered of an application if it is accepted.
         application: Option<Applied>,
         /// Where the answer goes.
-        answer: oneshot::Sender<Result<News, DeskError>>,
+        answer: oneshot::Sender<Result<News, CallError>>,
     },
     /// What was applied last of each application.
     Applications {
@@ -111,7 +111,7 @@ pub enum Call {
         /// For so many seconds.
         good_for_s: u64,
         /// Where the answer goes.
-        answer: oneshot::Sender<Result<String, DeskError>>,
+        answer: oneshot::Sender<Result<String, CallError>>,
     },
     /// Something about a component that its agent knows.
     Question {
@@ -120,18 +120,18 @@ pub enum Call {
         /// What.
         question: Question,
         /// Where the answer goes.
-        answer: oneshot::Sender<Result<String, DeskError>>,
+        answer: oneshot::Sender<Result<String, CallError>>,
     },
 }
 
-impl Desk {
+impl ManagerHandle {
     /// A handle for the task that takes these calls and rings for each new event.
     pub fn new(calls: mpsc::Sender<Call>, newest: watch::Receiver<u64>) -> Self {
         Self { calls, newest }
     }
 
     /// Hands a request to the machine; the answer is [`News::Accepted`] or [`News::Refused`], after it was journalled.
-    pub async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<News, DeskError> {
+    pub async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<News, CallError> {
         self.call(|answer| Call::Ask { request, clouds, application: None, answer }).await?
     }
 
@@ -141,7 +141,7 @@ impl Desk {
         request: Request,
         clouds: BTreeMap<Name, String>,
         application: Applied,
-    ) -> Result<News, DeskError> {
+    ) -> Result<News, CallError> {
         self.call(|answer| Call::Ask { request, clouds, application: Some(application), answer }).await?
     }
 
@@ -181,12 +181,12 @@ impl Desk {
     }
 
     /// Makes a token with which an agent can join, once.
-    pub async fn invite(&self, vm: Option<VmName>, good_for_s: u64) -> Result<String, DeskError> {
+    pub async fn invite(&self, vm: Option<VmName>, good_for_s: u64) -> Result<String, CallError> {
         self.call(|answer| Call::Invite { vm, good_for_s, answer }).await?
     }
 
     /// Something about a component that its agent knows.
-    pub async fn question(&self, component: Name, question: Question) -> Result<String, DeskError> {
+    pub async fn question(&self, component: Name, question: Question) -> Result<String, CallError> {
         self.call(|answer| Call::Question { component, question, answer }).await?
     }
 

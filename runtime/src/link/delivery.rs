@@ -31,7 +31,7 @@ pub(super) enum Arrival {
 }
 
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct DeliveryState {
     /// Not acknowledged yet, the oldest first; its number is `acknowledged + 1`.
     outbox: VecDeque<Parcel>,
     /// Everything up to here is in the peer's journal.
@@ -51,7 +51,7 @@ pub(super) struct Ledger {
     told: MessageNumber,
 }
 
-impl Ledger {
+impl DeliveryState {
     /// Goes on from where the owner's journal says.
     pub(super) fn resume(state: LinkState) -> Self {
         let LinkState { last_sent, last_applied, unacknowledged, .. } = state;
@@ -225,7 +225,7 @@ mod tests {
     }
 
     struct Side {
-        ledger: Ledger,
+        delivery: DeliveryState,
         /// Bytes on their way to this side.
         wire: Vec<u8>,
         decoder: Decoder,
@@ -242,7 +242,7 @@ mod tests {
     impl Story {
         fn new(seed: u64) -> Self {
             let side = || Side {
-                ledger: Ledger::resume(LinkState::default()),
+                delivery: DeliveryState::resume(LinkState::default()),
                 wire: Vec::new(),
                 decoder: Decoder::default(),
                 fresh: Vec::new(),
@@ -279,7 +279,7 @@ mod tests {
         }
 
         fn is_done(&self) -> bool {
-            self.sides.iter().all(|side| side.journal.len() as u64 == MESSAGES && !side.ledger.has_mail())
+            self.sides.iter().all(|side| side.journal.len() as u64 == MESSAGES && !side.delivery.has_mail())
         }
 
         fn make(&mut self, at: usize) {
@@ -287,7 +287,7 @@ mod tests {
             if side.made < MESSAGES {
                 side.made += 1;
                 let payload = side.made.to_le_bytes().to_vec();
-                side.ledger.post(MessageNumber(side.made), Parcel { payload, _room: None });
+                side.delivery.post(MessageNumber(side.made), Parcel { payload, _room: None });
             }
         }
 
@@ -298,8 +298,8 @@ mod tests {
             let hellos = [0, 1].map(|at| self.sides[at].hello());
             for (at, side) in self.sides.iter_mut().enumerate() {
                 let their = &hellos[1 - at];
-                side.ledger.agrees_with(their, false).unwrap();
-                side.ledger.connect(their, hellos[at].applied);
+                side.delivery.agrees_with(their, false).unwrap();
+                side.delivery.connect(their, hellos[at].applied);
             }
             self.connected = true;
         }
@@ -308,7 +308,7 @@ mod tests {
             for side in &mut self.sides {
                 side.wire.clear();
                 side.decoder = Decoder::default();
-                side.ledger.disconnect();
+                side.delivery.disconnect();
             }
             self.connected = false;
         }
@@ -318,8 +318,8 @@ mod tests {
             self.lose();
             let side = &mut self.sides[at];
             side.fresh.clear();
-            let kept = side.ledger.acknowledged().0 / 2;
-            side.ledger = Ledger::resume(LinkState {
+            let kept = side.delivery.acknowledged().0 / 2;
+            side.delivery = DeliveryState::resume(LinkState {
                 last_sent: MessageNumber(side.made),
                 last_applied: MessageNumber(side.journal.len() as u64),
                 unacknowledged: (kept + 1..=side.made).map(|number| number.to_le_bytes().to_vec()).collect(),
@@ -330,7 +330,7 @@ mod tests {
         fn write(&mut self, at: usize) {
             if self.connected {
                 let mut bytes = Vec::new();
-                self.sides[at].ledger.write(&mut bytes);
+                self.sides[at].delivery.write(&mut bytes);
                 self.sides[1 - at].wire.extend_from_slice(&bytes);
             }
         }
@@ -344,12 +344,12 @@ mod tests {
             while let Some(frame) = side.decoder.next_frame().unwrap() {
                 match frame {
                     Frame::Message { number, payload } => {
-                        if side.ledger.hear_message(number, payload.len()).unwrap() == Arrival::Fresh {
+                        if side.delivery.hear_message(number, payload.len()).unwrap() == Arrival::Fresh {
                             side.fresh.push(u64::from_le_bytes(payload.try_into().unwrap()));
                         }
                     }
                     Frame::Acknowledge(through) => {
-                        side.ledger.hear_acknowledgement(through).unwrap();
+                        side.delivery.hear_acknowledgement(through).unwrap();
                     }
                     Frame::Hello(_) => panic!("no hello is sent in this story"),
                 }
@@ -359,13 +359,13 @@ mod tests {
         fn apply(&mut self, at: usize) {
             let side = &mut self.sides[at];
             side.journal.append(&mut side.fresh);
-            side.ledger.apply(MessageNumber(side.journal.len() as u64));
+            side.delivery.apply(MessageNumber(side.journal.len() as u64));
         }
     }
 
     impl Side {
         fn hello(&self) -> Hello {
-            let (applied, sent) = (self.ledger.applied(), self.ledger.sent());
+            let (applied, sent) = (self.delivery.applied(), self.delivery.sent());
             Hello { peer: PeerId(0), incarnation: Incarnation(0), life: 0, ordinal: 0, applied, sent }
         }
     }
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn a_peer_that_forgot_is_refused_and_so_are_we() {
         let state = LinkState { last_sent: MessageNumber(5), last_applied: MessageNumber(7), ..LinkState::default() };
-        let ledger = Ledger::resume(state);
+        let delivery = DeliveryState::resume(state);
         let hello = |applied, sent| Hello {
             peer: PeerId(1),
             incarnation: Incarnation(0),
@@ -382,24 +382,24 @@ mod tests {
             applied: MessageNumber(applied),
             sent: MessageNumber(sent),
         };
-        assert!(ledger.agrees_with(&hello(5, 7), false).is_ok());
-        assert!(ledger.agrees_with(&hello(5, 9), false).is_ok());
-        assert!(matches!(ledger.agrees_with(&hello(4, 7), false), Err(Refusal::PeerForgot { .. })));
-        assert!(matches!(ledger.agrees_with(&hello(5, 6), false), Err(Refusal::PeerForgot { .. })));
-        assert!(matches!(ledger.agrees_with(&hello(6, 7), false), Err(Refusal::WeForgot { .. })));
+        assert!(delivery.agrees_with(&hello(5, 7), false).is_ok());
+        assert!(delivery.agrees_with(&hello(5, 9), false).is_ok());
+        assert!(matches!(delivery.agrees_with(&hello(4, 7), false), Err(Refusal::PeerForgot { .. })));
+        assert!(matches!(delivery.agrees_with(&hello(5, 6), false), Err(Refusal::PeerForgot { .. })));
+        assert!(matches!(delivery.agrees_with(&hello(6, 7), false), Err(Refusal::WeForgot { .. })));
         // An old hello of a peer that was not restarted says nothing about its memory.
-        assert!(ledger.agrees_with(&hello(4, 6), true).is_ok());
+        assert!(delivery.agrees_with(&hello(4, 6), true).is_ok());
     }
 
     #[test]
     fn a_gap_a_flood_and_a_false_acknowledgement_are_violations() {
-        let mut ledger = Ledger::resume(LinkState::default());
-        let gap = ledger.hear_message(MessageNumber(2), 0);
+        let mut delivery = DeliveryState::resume(LinkState::default());
+        let gap = delivery.hear_message(MessageNumber(2), 0);
         assert_eq!(gap, Err(Violation::Gap { expected: MessageNumber(1), found: MessageNumber(2) }));
         for number in 1..=WINDOW_MESSAGES as u64 {
-            assert_eq!(ledger.hear_message(MessageNumber(number), 1), Ok(Arrival::Fresh));
+            assert_eq!(delivery.hear_message(MessageNumber(number), 1), Ok(Arrival::Fresh));
         }
-        assert_eq!(ledger.hear_message(MessageNumber(WINDOW_MESSAGES as u64 + 1), 1), Err(Violation::Window));
-        assert!(ledger.hear_acknowledgement(MessageNumber(1)).is_err());
+        assert_eq!(delivery.hear_message(MessageNumber(WINDOW_MESSAGES as u64 + 1), 1), Err(Violation::Window));
+        assert!(delivery.hear_acknowledgement(MessageNumber(1)).is_err());
     }
 }
