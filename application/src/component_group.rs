@@ -11,9 +11,9 @@ use crate::{
     source::{Sources, Span},
 };
 use protocol::Name;
+use recipe::sort::Sort;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use vm_agent::sort::Sort;
 
 /// Reads a group; nothing if it is not known of which type, how many or where they are.
 pub(crate) fn read_component(

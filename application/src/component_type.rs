@@ -10,12 +10,12 @@ use crate::{
     value_sorts,
 };
 use protocol::{Export, Name, Operation, Patience};
-use serde_json::Value;
-use std::collections::BTreeMap;
-use vm_agent::{
-    recipe::Recipe,
+use recipe::{
+    Recipe,
     sort::{SORTS, Sort},
 };
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The fields of a type.
 pub(crate) const TYPE_FIELDS: &[&str] = &[

@@ -2,9 +2,9 @@
 
 use crate::expansion::{Component, Definition, Expansion, Key, Reference};
 use protocol::Name;
+use recipe::{Recipe, sort::Sorted};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use vm_agent::{recipe::Recipe, sort::Sorted};
 
 /// What differs between an application as it was and as it is to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

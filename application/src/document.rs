@@ -11,8 +11,8 @@ use crate::{
     source::{Sources, Span},
     yaml,
 };
+use recipe::sort::{SORTS, Sort};
 use std::collections::BTreeMap;
-use vm_agent::sort::{SORTS, Sort};
 
 /// The version of the language.
 pub(crate) const VERSION: u64 = 1;

@@ -8,7 +8,7 @@ use crate::{
     node::{Content, Node},
     operations::{Builder, SIGNALS, Stage, TIME_LIMIT_MS},
 };
-use vm_agent::recipe::{Check, Command, CommandLine, Probe, Process, Signal, Start, Stop};
+use recipe::{Check, Command, CommandLine, Probe, Process, Signal, Start, Stop};
 
 pub(crate) const START_FIELDS: &[&str] = &["process", "script", "systemd", "container", "time-limit"];
 pub(crate) const CONTAINER_FIELDS: &[&str] = &["image", "command", "volumes", "options", "job", "engine"];

@@ -1,10 +1,10 @@
 //! An application counted out, placed and wired: every VM, component and binding under its key.
 
 use protocol::{Export, Name, Need, Operation, Patience};
+use recipe::Recipe;
 use serde::{Deserialize, Serialize, de::Error};
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt, str::FromStr};
-use vm_agent::recipe::Recipe;
 
 /// One of a group, such as `app[2]`. Keys are counted from 0, also where there is only one: so a group that grows changes
 /// no key, and one that shrinks loses the highest.

@@ -2,7 +2,7 @@
 
 use crate::component_type::ComponentType;
 use protocol::Name;
-use vm_agent::{recipe::Recipe, sort::Sort};
+use recipe::{Recipe, sort::Sort};
 
 const FOR_ALL: &str = "0644";
 const FOR_ITS_OWNER: &str = "0600";

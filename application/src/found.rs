@@ -3,11 +3,11 @@
 
 use crate::expansion::{Component, Definition, Expansion, Import, Key, Reference, Secret};
 use protocol::{Kind, Name, Wire};
+use recipe::Recipe;
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
 };
-use vm_agent::recipe::Recipe;
 
 /// What the manager has, of all applications.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,11 +10,10 @@ use crate::{
     source::Span,
 };
 use protocol::Name;
-use std::collections::BTreeMap;
-use vm_agent::{
-    recipe::{At, Command, CommandLine, HandedOut, Operations, Rebind, Recipe, RenderedFile, Signal, Start, Stop},
-    sort::Sort,
+use recipe::{
+    At, Command, CommandLine, HandedOut, Operations, Rebind, Recipe, RenderedFile, Signal, Start, Stop, sort::Sort,
 };
+use std::collections::BTreeMap;
 
 pub(crate) const OPERATION_FIELDS: &[&str] =
     &["install", "announce", "configure", "start", "check", "rebind", "stop", "purge"];

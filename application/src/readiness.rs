@@ -8,11 +8,8 @@ use crate::{
     reading::Fields,
 };
 use protocol::Name;
+use recipe::{Check, Probe, Recipe, sort::Sort};
 use std::collections::BTreeSet;
-use vm_agent::{
-    recipe::{Check, Probe, Recipe},
-    sort::Sort,
-};
 
 /// What stands for the VM's own address where it is not known.
 const OWN: &str = "own.address";

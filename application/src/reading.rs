@@ -7,9 +7,9 @@ use crate::{
     source::Span,
 };
 use protocol::Name;
+use recipe::sort::Sort;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use vm_agent::sort::Sort;
 
 /// Bytes of the name of an application, so that VMs of all applications have names that fit into certificates.
 pub(crate) const APPLICATION_BYTES_MAX: usize = 24;

@@ -13,8 +13,8 @@ use crate::{
     },
 };
 use protocol::Operation;
+use recipe::sort::{SORTS, Sort};
 use serde_json::{Map, Value, json};
-use vm_agent::sort::{SORTS, Sort};
 
 /// What a name looks like.
 const NAME: &str = "^[A-Za-z][A-Za-z0-9_-]*$";

@@ -19,11 +19,11 @@ use minijinja::{
     value::ValueKind,
 };
 use protocol::Name;
+use recipe::{sort::Sort, template_bounds::excess};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
 };
-use vm_agent::{sort::Sort, template_bounds::excess};
 
 /// The values that travel with each export, over all types that have one of that name; each with its sort where all say the
 /// same.

@@ -10,10 +10,7 @@ use crate::{
 };
 use minijinja::machinery::ast;
 use protocol::Name;
-use vm_agent::{
-    recipe::{At, Start},
-    sort::Sort,
-};
+use recipe::{At, Start, sort::Sort};
 
 /// What is always there, whatever the component's own values are called.
 pub(crate) const ALWAYS: [&str; 6] = ["imports", "parameters", "values", "name", "host", "directory"];

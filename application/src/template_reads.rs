@@ -5,8 +5,8 @@ use crate::{
     component_type::ComponentType, operations::TemplateText, problem::Findings, reading::Reading, source::Span,
 };
 use protocol::Name;
+use recipe::sort::{Sort, Sorts};
 use std::collections::{BTreeMap, BTreeSet};
-use vm_agent::sort::{Sort, Sorts};
 
 /// What the templates of a type read.
 #[derive(Clone, Debug, Default)]

@@ -11,11 +11,11 @@ use crate::{
     reading::Reading,
 };
 use protocol::{Export, Name};
-use std::collections::BTreeMap;
-use vm_agent::{
-    recipe::{At, Recipe},
+use recipe::{
+    At, Recipe,
     sort::{Sort, Sorted},
 };
+use std::collections::BTreeMap;
 
 /// Values of a type that are written out, held against their sorts.
 pub(crate) fn check_literals(recipe: &Recipe, templates: &[TemplateText], reading: &mut Reading) {

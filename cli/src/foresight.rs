@@ -15,13 +15,13 @@ use model_check::{
     world::Output,
 };
 use protocol::{Change, Edit, Kind, Name, Operation, Strategy, agent, manager::Request};
+use recipe::{At, Recipe};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Duration,
 };
-use vm_agent::recipe::{At, Recipe};
 
 /// How long an operation takes of which nothing is known.
 const UNKNOWN: Duration = Duration::from_secs(1);

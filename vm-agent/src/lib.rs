@@ -1,22 +1,16 @@
 //! The agent of one VM.
 //!
-//! It does not know any rule of reconfiguration: those are `protocol`'s, and it only carries out what they ask for.
+//! It does not know any rule of reconfiguration: those are `protocol`'s, and it only carries out what they ask for. How the
+//! operations of a component are carried out is said by its recipe, which the crate `recipe` reads and checks.
 //!
 //! - [`program`]: the agent from its beginning to its end;
 //! - [`machine`]: the protocol's machine as the engine drives it;
-//! - [`recipe`]: how the operations of a kind of component are carried out, as an application file says it;
-//! - [`sort`]: what the values of components can be;
-//! - [`template_bounds`]: how large a template may be;
-//! - [`host`]: carries them out with real processes, files and ports, and says how they ended.
+//! - [`host`]: carries out operations with real processes, files and ports, and reports how they ended.
 
 pub mod host;
-mod kind;
 pub mod machine;
 mod presence;
 pub mod program;
-pub mod recipe;
-pub mod sort;
-pub mod template_bounds;
 mod workshop;
 
 pub use presence::Presence;

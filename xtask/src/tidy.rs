@@ -12,12 +12,12 @@ use std::{
 /// Crates by level. A crate depends only on crates of lower levels, and crates of one level do not know each other.
 const LEVELS: &[&[&str]] = &[
     &["protocol"],
-    &["runtime", "planner"],
-    // Below the manager, whose cloud on this machine runs agents, and below application files, which hold recipes.
-    &["vm-agent"],
-    &["application", "cloud-manager", "model-check"],
+    &["planner", "recipe", "runtime"],
+    // The manager's cloud on this machine runs agents, and the manager holds applications.
+    &["application", "model-check", "vm-agent"],
+    &["cloud-manager"],
     &["cli"],
-    // They look at everything and nobody looks at them.
+    // They depend on everything, and nothing depends on them.
     &["tests", "bench", "xtask"],
 ];
 

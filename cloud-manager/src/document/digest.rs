@@ -6,8 +6,8 @@
 
 use super::change::usual_patience;
 use protocol::{Kind, Operation};
+use recipe::Recipe;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use vm_agent::recipe::Recipe;
 
 /// The number of a definition, but for how many providers each import needs, which may change while it runs. The texts of
 /// secrets leave no trace in it: otherwise they could be guessed and compared.

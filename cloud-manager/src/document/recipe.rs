@@ -1,7 +1,7 @@
 //! A recipe as it comes in: read once here, so that what an agent could not carry out is refused before anything changes.
 
+use recipe::Recipe;
 use serde_json::{Map, Value, json};
-use vm_agent::recipe::Recipe;
 
 /// The version of a recipe that does not say its own.
 const VERSION: u32 = 1;

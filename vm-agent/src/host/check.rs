@@ -6,9 +6,8 @@ use super::{
     failure::{Attempt, Failure},
     running::Running,
     spawn::Invocation,
-    template::View,
 };
-use crate::recipe::{Check, Probe};
+use recipe::{Check, Probe, template::View};
 use std::{io, net::IpAddr, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

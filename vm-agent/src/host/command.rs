@@ -7,10 +7,9 @@ use super::{
     output::{self, TAIL_BYTES_MAX},
     process::ProcessMark,
     spawn::{Invocation, Waiting, ending, spawn},
-    template::View,
     values,
 };
-use crate::recipe::{Command, CommandLine, Signal};
+use recipe::{Command, CommandLine, Signal, template::View};
 use std::{collections::BTreeMap, fmt, fs, path::Path, time::Duration};
 use tokio::{process::Child, time::timeout};
 

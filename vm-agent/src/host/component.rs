@@ -8,14 +8,14 @@ use super::{
     command::Step,
     failure::{Attempt, Failure},
     place::Place,
+    ports::PortBook,
     record::{Done, Record, Run},
     running::Running,
-    template::{PortBook, View},
     values,
     watch::Watcher,
 };
-use crate::recipe::{At, Rebind, Recipe, Signal};
 use protocol::{ComponentId, HeldBinding, HostTask, Kind, Name, Values, Work};
+use recipe::{At, Rebind, Recipe, Signal, template::View};
 use std::{
     fs::{self, OpenOptions},
     io::Write,

@@ -1,5 +1,6 @@
 //! Why a task failed, in words for whoever has to do something about it.
 
+use recipe::template::TemplateError;
 use std::{borrow::Cow, fmt, io};
 
 /// Bytes of a detail. The rest of the output is in the component's log.
@@ -43,6 +44,12 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
+    }
+}
+
+impl From<TemplateError> for Failure {
+    fn from(error: TemplateError) -> Self {
+        Self(error.to_string())
     }
 }
 

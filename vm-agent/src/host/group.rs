@@ -7,7 +7,7 @@
 //! A process that leaves the group on purpose (`setsid`) is out of reach here.
 
 use super::process::{self, ProcessMark, Stat};
-use crate::recipe::Signal;
+use recipe::{Signal, template::DIRECTORY_VARIABLE};
 use rustix::process::{Pid, kill_process, kill_process_group, test_kill_process_group};
 use std::{
     ffi::OsStr,
@@ -17,9 +17,6 @@ use std::{
     time::Duration,
 };
 use tokio::time::timeout;
-
-/// The environment variable by which a process is known to belong to a component.
-pub(super) const MARK_VARIABLE: &str = "HOLDFAST_DIRECTORY";
 
 /// How long the kernel may take to end what was sent SIGKILL.
 const AFTER_KILL: Duration = Duration::from_secs(20);
@@ -137,7 +134,7 @@ pub(super) fn marked(directory: &Path) -> Vec<(Group, Option<u64>)> {
 
 /// The directory of the component that a process was told it belongs to, if it was told and that can be read.
 fn told_home(pid: i32) -> Option<PathBuf> {
-    process::variable(pid, MARK_VARIABLE).map(|told| OsStr::from_bytes(&told).into())
+    process::variable(pid, DIRECTORY_VARIABLE).map(|told| OsStr::from_bytes(&told).into())
 }
 
 /// Whether one is the other or lies within it. Programs that were started in different places may spell one directory in

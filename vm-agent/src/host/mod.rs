@@ -17,7 +17,7 @@
 //! | `command`, `check` | running a command under a limit; asking whether a component is ready |
 //! | `process`, `group`, `spawn`, `running`, `descriptor` | one process, its group, its birth, its end |
 //! | `place`, `record` | where things lie; what is remembered |
-//! | `template`, `values`, `ports` | what components are told and what they hand out |
+//! | `values`, `ports` | what components are told and what they hand out |
 //! | `output`, `rotation`, `secrets` | what their programs write, and what nobody is shown of it |
 //! | `drift` | whether what runs is what was asked for |
 
@@ -41,7 +41,6 @@ mod shut_down;
 mod spawn;
 mod start_up;
 mod survivors;
-mod template;
 mod values;
 mod watch;
 

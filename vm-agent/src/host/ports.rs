@@ -4,12 +4,13 @@
 //! the kernel's own list of names (an abstract socket, which goes with its owner) keeps other agents on this machine
 //! from giving out the same port. The list belongs to a network namespace, exactly as ports do.
 
+use protocol::Name;
 use std::{
     collections::BTreeMap,
     io,
     net::{IpAddr, TcpListener},
     os::{linux::net::SocketAddrExt, unix::net},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// So many ports are tried before it is said that there is none.
@@ -72,6 +73,33 @@ impl Ports {
 
     fn given(&self) -> MutexGuard<'_, BTreeMap<u16, Option<net::UnixDatagram>>> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The ports of one component, by the value that asked for each.
+#[derive(Clone, Debug)]
+pub(super) struct PortBook {
+    pub(super) ports: Arc<Ports>,
+    pub(super) given: Arc<Mutex<BTreeMap<String, u16>>>,
+}
+
+impl PortBook {
+    /// What `free_port()` answers while one value is rendered: the same ports each time, in the same order.
+    pub(super) fn free_port(&self, value: &Name) -> impl Fn() -> io::Result<u16> + Send + Sync + 'static {
+        let (book, key) = (self.clone(), value.as_str().to_owned());
+        let asked = Mutex::new(0_u32);
+        move || {
+            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let key = if *asked == 0 { key.clone() } else { format!("{key}#{asked}") };
+            *asked += 1;
+            let mut given = book.given.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(port) = given.get(&key) {
+                return Ok(*port);
+            }
+            let port = book.ports.give()?;
+            given.insert(key, port);
+            Ok(port)
+        }
     }
 }
 

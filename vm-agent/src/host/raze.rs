@@ -10,7 +10,7 @@ use super::{
     group,
     record::{Record, Run},
 };
-use crate::recipe::Signal;
+use recipe::Signal;
 use std::time::Duration;
 use tokio::{sync::mpsc, task::JoinSet};
 

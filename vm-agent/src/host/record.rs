@@ -10,8 +10,8 @@ use super::{
     place::{Place, sync},
     process::ProcessMark,
 };
-use crate::recipe::{Recipe, Start};
 use protocol::{HeldBinding, Name, Values};
+use recipe::{Recipe, Start};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::{BTreeMap, BTreeSet},

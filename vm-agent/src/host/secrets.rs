@@ -3,29 +3,14 @@
 //! They are kept beside the record for as long as the component exists, so that what its programs have written long ago can
 //! be shown without them.
 
-use super::{component::Component, failure::Failure, place::Place, record, template::View};
-use crate::sort::Sorted;
+use super::{component::Component, failure::Failure, place::Place, record};
+use recipe::template::View;
 use std::collections::BTreeSet;
 
 /// What stands in their place.
 const CONCEALED: &str = "•••";
 /// Shorter lines of a secret than this are found in every text.
 const LINE_LETTERS_MIN: usize = 8;
-
-impl View<'_> {
-    /// The texts that nobody is to see.
-    fn secrets(&self) -> BTreeSet<String> {
-        let sorts = &self.recipe.sorts;
-        let mut texts: BTreeSet<String> = self.recipe.secrets.values().cloned().collect();
-        texts.extend(sorts.values.secrets().filter_map(|name| self.values.get(name)).map(|text| text.to_string()));
-        for binding in self.bindings {
-            let names = sorts.imports.get(&binding.import).into_iter().flat_map(Sorted::secrets);
-            texts.extend(names.filter_map(|name| binding.values.get(name)).map(|text| text.to_string()));
-        }
-        texts.retain(|text| !text.is_empty());
-        texts
-    }
-}
 
 impl Component {
     /// Takes note of all that nobody is to see, before anything is run that could write it.

@@ -6,8 +6,8 @@ use super::{
     failure::Failure,
     record::{Record, Run},
 };
-use crate::recipe::Stop;
 use protocol::Values;
+use recipe::Stop;
 use std::time::Duration;
 
 impl Component {

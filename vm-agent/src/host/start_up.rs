@@ -14,8 +14,8 @@ use super::{
     values,
     watch::Watcher,
 };
-use crate::recipe::{At, Start};
 use protocol::{HeldBinding, HostTask, Kind, Values};
+use recipe::{At, Start};
 use std::time::Duration;
 
 impl Component {

@@ -8,8 +8,8 @@ use super::{
     record::{Done, Record, Run},
     running::Running,
 };
-use crate::recipe::Signal;
 use protocol::{HostTask, Values, Work};
+use recipe::Signal;
 use std::{fs, time::Duration};
 
 /// What a process has to tidy up of which nothing is known any more.

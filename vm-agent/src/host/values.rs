@@ -3,13 +3,14 @@
 
 use super::{
     failure::{Attempt, Failure},
-    template::{PortBook, View},
-};
-use crate::{
-    recipe::At,
-    sort::{Sort, Sorted},
+    ports::PortBook,
 };
 use protocol::{Kind, Name, Values, bounds::VALUE_BYTES_MAX};
+use recipe::{
+    At,
+    sort::{Sort, Sorted},
+    template::View,
+};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read},
@@ -32,14 +33,14 @@ pub(super) fn choose(view: &mut View<'_>, at: &[At], kind: &Kind, book: &PortBoo
     while !open.is_empty() {
         let mut failures = Vec::new();
         let before = open.len();
-        open.retain(|(name, value)| match view.render_value(name, &value.template, book) {
+        open.retain(|(name, value)| match view.render_value(name, &value.template, book.free_port(name)) {
             Ok(text) => {
                 view.values.insert((*name).clone(), text.as_str().into());
                 chosen.insert((*name).clone(), text.into());
                 false
             }
-            Err(failure) => {
-                failures.push(failure);
+            Err(error) => {
+                failures.push(error.into());
                 true
             }
         });

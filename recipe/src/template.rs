@@ -12,22 +12,24 @@
 //!
 //! A name that is not there is an error that tells the name; an empty text in its place would be found much later.
 
-use super::{failure::Failure, ports::Ports};
 use crate::{
-    recipe::{CommandLine, Recipe},
+    CommandLine, Recipe,
     sort::{Sort, Sorted},
     template_bounds::excess,
 };
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value, escape_formatter, value::ValueKind};
 use protocol::{HeldBinding, Name, Values};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{self, Write},
     net::IpAddr,
     ops::Range,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
 };
+
+/// The environment variable that names a component's own directory to its commands, and marks its processes as belonging to
+/// it.
+pub const DIRECTORY_VARIABLE: &str = "HOLDFAST_DIRECTORY";
 
 /// A rendered text is never longer.
 const RENDERED_BYTES_MAX: usize = 1 << 20;
@@ -39,53 +41,50 @@ const KNOWN_MAX: usize = 20;
 
 /// What templates see.
 #[derive(Clone, Debug)]
-pub(super) struct View<'a> {
-    pub(super) name: &'a Name,
-    pub(super) host: IpAddr,
-    pub(super) home: &'a Path,
-    pub(super) recipe: &'a Recipe,
+pub struct View<'a> {
+    pub name: &'a Name,
+    pub host: IpAddr,
+    pub home: &'a Path,
+    pub recipe: &'a Recipe,
     /// What the component has handed out so far.
-    pub(super) values: Values,
+    pub values: Values,
     /// The imports of its kind, each there even if nothing is bound to it; none outside of a run.
-    pub(super) imports: &'a [Name],
-    pub(super) bindings: &'a [HeldBinding],
+    pub imports: &'a [Name],
+    pub bindings: &'a [HeldBinding],
 }
 
-/// The ports of one component, for the one value that is being rendered.
-#[derive(Clone, Debug)]
-pub(super) struct PortBook {
-    pub(super) ports: Arc<Ports>,
-    pub(super) given: Arc<Mutex<BTreeMap<String, u16>>>,
+/// A template that cannot be rendered: which one, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("template of {what}: {why}")]
+pub struct TemplateError {
+    /// What the template is for.
+    pub what: String,
+    /// Why it cannot be rendered.
+    pub why: String,
 }
 
 impl View<'_> {
     /// Renders a text; `what` names it for people.
-    pub(super) fn render(&self, what: &str, template: &str) -> Result<String, Failure> {
+    pub fn render(&self, what: &str, template: &str) -> Result<String, TemplateError> {
         self.render_with(what, template, &mut environment())
     }
 
-    /// Renders the text of a value, which may ask for ports.
-    pub(super) fn render_value(&self, name: &Name, template: &str, book: &PortBook) -> Result<String, Failure> {
+    /// Renders the text of a value, which may ask for ports: each call of `free_port()` calls the function given here.
+    pub fn render_value(
+        &self,
+        name: &Name,
+        template: &str,
+        free_port: impl Fn() -> io::Result<u16> + Send + Sync + 'static,
+    ) -> Result<String, TemplateError> {
         let mut environment = environment();
-        let (book, key) = (book.clone(), name.as_str().to_owned());
-        let asked = Mutex::new(0_u32);
         environment.add_function("free_port", move || -> Result<u16, Error> {
-            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-            let key = if *asked == 0 { key.clone() } else { format!("{key}#{asked}") };
-            *asked += 1;
-            let mut given = book.given.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(port) = given.get(&key) {
-                return Ok(*port);
-            }
-            let port = book.ports.give().map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))?;
-            given.insert(key, port);
-            Ok(port)
+            free_port().map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))
         });
         self.render_with(&format!("value {name:?}"), template, &mut environment)
     }
 
     /// The words of a command.
-    pub(super) fn words(&self, what: &str, line: &CommandLine) -> Result<Vec<String>, Failure> {
+    pub fn words(&self, what: &str, line: &CommandLine) -> Result<Vec<String>, TemplateError> {
         match line {
             CommandLine::Shell(text) => Ok(vec!["/bin/sh".into(), "-c".into(), self.render(what, text)?]),
             CommandLine::Program(words) => words.iter().map(|word| self.render(what, word)).collect(),
@@ -93,10 +92,10 @@ impl View<'_> {
     }
 
     /// The environment variables that every command of the component is told.
-    pub(super) fn variables(&self) -> BTreeMap<String, String> {
+    pub fn variables(&self) -> BTreeMap<String, String> {
         let mut variables = BTreeMap::from([
             ("HOLDFAST_NAME".to_owned(), self.name.to_string()),
-            (super::group::MARK_VARIABLE.to_owned(), self.home.display().to_string()),
+            (DIRECTORY_VARIABLE.to_owned(), self.home.display().to_string()),
         ]);
         for (import, bindings) in self.bindings_by_import() {
             for (place, binding) in bindings.iter().enumerate() {
@@ -107,6 +106,19 @@ impl View<'_> {
             }
         }
         variables
+    }
+
+    /// The texts that nobody is to see.
+    pub fn secrets(&self) -> BTreeSet<String> {
+        let sorts = &self.recipe.sorts;
+        let mut texts: BTreeSet<String> = self.recipe.secrets.values().cloned().collect();
+        texts.extend(sorts.values.secrets().filter_map(|name| self.values.get(name)).map(|text| text.to_string()));
+        for binding in self.bindings {
+            let names = sorts.imports.get(&binding.import).into_iter().flat_map(Sorted::secrets);
+            texts.extend(names.filter_map(|name| binding.values.get(name)).map(|text| text.to_string()));
+        }
+        texts.retain(|text| !text.is_empty());
+        texts
     }
 
     fn bindings_by_import(&self) -> BTreeMap<&Name, Vec<&HeldBinding>> {
@@ -145,16 +157,17 @@ impl View<'_> {
         plain.chain(secret).collect()
     }
 
-    fn render_with(&self, what: &str, text: &str, environment: &mut Environment) -> Result<String, Failure> {
+    fn render_with(&self, what: &str, text: &str, environment: &mut Environment) -> Result<String, TemplateError> {
+        let error = |why: String| TemplateError { what: what.to_owned(), why };
         if let Some((_, why)) = excess(text) {
-            return Err(Failure::new(format!("template of {what}: {why}")));
+            return Err(error(why));
         }
         let mut rendered = Bounded(Vec::new());
         environment
             .template_from_str(text)
             .and_then(|template| template.render_captured_to(self.context(), &mut rendered).map(drop))
-            .map_err(|error| Failure::new(format!("template of {what}: {}", explain(&error, text))))?;
-        String::from_utf8(rendered.0).map_err(|_| Failure::new(format!("template of {what}: not a text")))
+            .map_err(|failure| error(explain(&failure, text)))?;
+        String::from_utf8(rendered.0).map_err(|_| error("not a text".into()))
     }
 }
 
@@ -288,7 +301,7 @@ impl Write for Bounded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::{At, HandedOut};
+    use crate::{At, HandedOut};
     use protocol::BindingId;
     use std::net::Ipv4Addr;
 
@@ -315,7 +328,7 @@ mod tests {
             imports: &[name("cache"), name("db")],
             bindings: &[held(9, "2"), held(3, "1")],
         };
-        view.render("a text", template).map_err(|failure| failure.0)
+        view.render("a text", template).map_err(|error| error.to_string())
     }
 
     #[test]

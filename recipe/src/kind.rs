@@ -1,6 +1,6 @@
 //! What the protocol must know of a component, as far as its recipe says it.
 
-use crate::recipe::{At, Recipe, Start};
+use crate::{At, Recipe, Start};
 use protocol::{Export, Import, Kind, Name, Operation, Patience};
 use std::collections::BTreeMap;
 

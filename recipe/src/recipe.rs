@@ -2,8 +2,8 @@
 //!
 //! The protocol carries it unread (`Kind::recipe`). It is JSON, because recipes lie in journals and outlive programs:
 //! a field can be added without breaking what was written before, and a field that this program does not know is an
-//! error rather than a silent difference. Every text that may contain `{{ … }}` is a template; see `host/template.rs`
-//! for what templates see.
+//! error rather than a silent difference. Every text that may contain `{{ … }}` is a template; see
+//! [`crate::template`] for what templates see.
 //!
 //! Commands run in the component's directory. Their environment is small: `PATH` and the like, what the recipe says, and
 //! `HOLDFAST_NAME`, `HOLDFAST_DIRECTORY`, `HOLDFAST_TASK` (the number of the task), `HOLDFAST_<IMPORT>_<n>_<VALUE>` for each
