@@ -57,7 +57,7 @@ impl EffectHandler<Agent> for Hatch {
             link::Event::Up { peer, .. } => tracing::info!(%peer, "connected"),
             link::Event::Down { peer, farewell } => tracing::info!(%peer, farewell, "disconnected"),
             link::Event::Refused { peer: PeerId::MANAGER, refusal: Refusal::Revoked } => {
-                self.tell(WorkshopMessage::Dismissed)
+                self.tell(WorkshopMessage::Dismissed);
             }
             link::Event::Refused { peer, refusal } => tracing::warn!(%peer, %refusal, "a connection was refused"),
             link::Event::Received { .. } | link::Event::Acknowledged { .. } => {}

@@ -122,13 +122,13 @@ impl Reader<'_> {
             "stop_signal" => self.signal(node),
             "stop_grace_period" => self.service.grace_ms = self.time(node, "`stop_grace_period`"),
             "volumes" => {
-                self.service.volumes = mounts::volumes(&self.service.name.clone(), node, self.with, self.importer)
+                self.service.volumes = mounts::volumes(&self.service.name.clone(), node, self.with, self.importer);
             }
             "configs" => {
-                self.service.configs = mounts::mounts(&self.service.name.clone(), node, "config", self.importer)
+                self.service.configs = mounts::mounts(&self.service.name.clone(), node, "config", self.importer);
             }
             "secrets" => {
-                self.service.secrets = mounts::mounts(&self.service.name.clone(), node, "secret", self.importer)
+                self.service.secrets = mounts::mounts(&self.service.name.clone(), node, "secret", self.importer);
             }
             "working_dir" => self.service.folder = self.phrase(node, "`working_dir`"),
             "profiles" => {
