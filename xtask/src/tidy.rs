@@ -21,9 +21,11 @@ const LEVELS: &[&[&str]] = &[
     &["tests", "bench", "xtask"],
 ];
 
-/// Crates that do no I/O, read no clock and draw no random number, and what would let them.
-const PURE: &[&str] = &["protocol", "planner"];
-const IMPURE: &[&str] = &["tokio", "rand", "tracing", "log", "quinn", "ractor", "axum", "reqwest", "getrandom"];
+/// Crates that do no I/O, read no clock and draw no random number, and what would let them. They depend on no other crate
+/// of this workspace than on each other, and the bans in their `clippy.toml` are the same.
+const PURE: &[&str] = &["protocol", "planner", "recipe", "application"];
+const IMPURE: &[&str] =
+    &["tokio", "rand", "tracing", "log", "quinn", "ractor", "axum", "hyper", "rustix", "reqwest", "getrandom"];
 
 /// Lines of one file. A longer one usually holds a second idea.
 const LINES_MAX: usize = 600;
@@ -59,6 +61,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
 fn complaints(root: &Path) -> io::Result<Vec<String>> {
     let mut complaints = Vec::new();
     let mut manifests = BTreeMap::new();
+    let mut bans = BTreeMap::new();
     let mut lengths = BTreeMap::new();
     for path in files(root)? {
         let place = place(root, &path);
@@ -70,9 +73,12 @@ fn complaints(root: &Path) -> io::Result<Vec<String>> {
         }
         if let Some(folder) = place.strip_suffix("/Cargo.toml") {
             manifests.insert(folder.to_string(), text);
+        } else if let Some(folder) = place.strip_suffix("/clippy.toml") {
+            bans.insert(folder.to_string(), text);
         }
     }
     complaints.extend(about_arrows(&manifests));
+    complaints.extend(about_bans(&bans));
     complaints.extend(about_lengths(&lengths, LONG));
     Ok(complaints)
 }
@@ -128,12 +134,22 @@ fn about_arrows(manifests: &BTreeMap<String, String>) -> Vec<String> {
             if level(dependency).is_some_and(|other| other >= own) {
                 complaints.push(format!("{folder} → {dependency}: arrows point down, see ARCHITECTURE.md"));
             }
-            if PURE.contains(&folder.as_str()) && IMPURE.contains(&dependency) {
-                complaints.push(format!("{folder} → {dependency}: {folder} is pure"));
+            let is_impure = IMPURE.contains(&dependency) || level(dependency).is_some() && !PURE.contains(&dependency);
+            if PURE.contains(&folder.as_str()) && is_impure {
+                complaints.push(format!("{folder} → {dependency}: {folder} is pure, {dependency} is not"));
             }
         }
     }
     complaints
+}
+
+/// Each pure crate has the same bans, those of the first.
+fn about_bans(bans: &BTreeMap<String, String>) -> Vec<String> {
+    let (first, others) = PURE.split_first().expect("there are pure crates");
+    let wanted = bans.get(*first);
+    let missing = wanted.is_none().then(|| format!("{first}: a pure crate has bans in its clippy.toml"));
+    let differs = others.iter().filter(|folder| wanted.is_some() && bans.get(**folder) != wanted);
+    missing.into_iter().chain(differs.map(|it| format!("{it}/clippy.toml: differs from {first}/clippy.toml"))).collect()
 }
 
 /// What a crate ships with; what only its tests use is its own affair.
@@ -211,18 +227,32 @@ mod tests {
         let wrong = [
             manifest("protocol", "rand = \"1\""),
             manifest("planner", "runtime.workspace = true"),
+            manifest("application", "runtime.workspace = true"),
             manifest("model-check", "cli = { path = \"../cli\" }"),
             manifest("attic", ""),
         ];
         assert_eq!(
             about_arrows(&wrong.into()),
             [
+                "application → runtime: application is pure, runtime is not",
                 "attic: no arrow leads to or from it (give it a level in tidy.rs)",
                 "model-check → cli: arrows point down, see ARCHITECTURE.md",
                 "planner → runtime: arrows point down, see ARCHITECTURE.md",
-                "protocol → rand: protocol is pure",
+                "planner → runtime: planner is pure, runtime is not",
+                "protocol → rand: protocol is pure, rand is not",
             ]
         );
+    }
+
+    #[test]
+    fn pure_crates_share_their_bans() {
+        let bans = |planner: &str| {
+            let of = |folder: &&str| (folder.to_string(), if *folder == "planner" { planner } else { "bans" }.into());
+            PURE.iter().map(of).collect()
+        };
+        assert_eq!(about_bans(&bans("bans")), [""; 0]);
+        assert_eq!(about_bans(&bans("none")), ["planner/clippy.toml: differs from protocol/clippy.toml"]);
+        assert_eq!(about_bans(&BTreeMap::new()), ["protocol: a pure crate has bans in its clippy.toml"]);
     }
 
     #[test]
