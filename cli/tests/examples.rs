@@ -5,6 +5,9 @@ mod session;
 use session::{Turn, folder, root, run, turns};
 use std::fs;
 
+/// The program under test.
+const HOLDFAST: &str = env!("CARGO_BIN_EXE_holdfast");
+
 #[test]
 fn every_example_file_holds_in_every_order_of_events() {
     let place = folder("every-example");

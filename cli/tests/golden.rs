@@ -7,6 +7,9 @@ mod session;
 use session::{folder, run, turns};
 use std::{env, fs, path::Path};
 
+/// The program under test.
+const HOLDFAST: &str = env!("CARGO_BIN_EXE_holdfast");
+
 #[test]
 fn help_fits_a_screen_and_is_as_written() {
     check("help");

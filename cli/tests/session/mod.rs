@@ -7,8 +7,10 @@
 
 use std::{
     env, fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 /// One command and what stands below it.
@@ -59,10 +61,8 @@ fn copy(from: &Path, to: &Path) {
 
 /// What a command shows: stdout, then stderr, then its exit code unless that is 0. What depends on the machine is struck.
 pub(crate) fn run(folder: &Path, command: &str) -> Vec<String> {
-    let program = Path::new(env!("CARGO_BIN_EXE_holdfast"));
-    let bin = program.parent().expect("a program lies in a folder");
     let usual = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths([bin.to_path_buf()].into_iter().chain(env::split_paths(&usual)));
+    let path = env::join_paths([programs()].into_iter().chain(env::split_paths(&usual)));
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).current_dir(folder).env("PATH", path.expect("the paths can be joined"));
     // A manager that a test has started is found by the access file in its folder.
@@ -73,6 +73,19 @@ pub(crate) fn run(folder: &Path, command: &str) -> Vec<String> {
     shown.extend(text(&output.stderr).into_iter().map(|line| format!("stderr: {line}")));
     shown.extend(output.status.code().filter(|code| *code != 0).map(|code| format!("exit code {code}")));
     shown
+}
+
+/// A folder in which nothing lies but the program under test, by its usual name.
+fn programs() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("programs-of-", env!("CARGO_PKG_NAME")));
+    fs::create_dir_all(&folder).expect("a folder for the test can be made");
+    // Other tests do the same at the same time: the link is made aside, and takes the place of the one before.
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let aside = folder.join(format!("aside-{}-{count}", std::process::id()));
+    symlink(crate::HOLDFAST, &aside).expect("a link can be made");
+    fs::rename(&aside, folder.join("holdfast")).expect("a link can be renamed");
+    folder
 }
 
 /// Times and sizes differ from machine to machine.

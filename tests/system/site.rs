@@ -1,7 +1,6 @@
 //! A site for tests: one real manager, real agents on this machine, real processes; all of it gone when the test ends.
-#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
-#![allow(dead_code, reason = "each test program uses its own part of this")]
 
+use crate::HOLDFAST;
 use cloud_manager::access::Access;
 use cloud_manager::client::{Client, StreamItem};
 use cloud_manager::document::{Accepted, EditDocument, EventDocument, JoinToken, NewChange, NewJoinToken, Status};
@@ -14,7 +13,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
-pub(crate) const HOLDFAST: &str = env!("CARGO_BIN_EXE_holdfast");
 /// A test that has not ended by then will not end.
 const PATIENCE: Duration = Duration::from_secs(60);
 

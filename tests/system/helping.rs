@@ -1,10 +1,6 @@
 //! What a person does about something that failed is never held up by the change that waits for it.
 
-#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
-
-mod site;
-
-use site::Site;
+use crate::site::Site;
 use std::path::{Path, PathBuf};
 
 /// An application whose providers fail to start, or to be purged, for as long as a file is there.

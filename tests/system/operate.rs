@@ -2,11 +2,10 @@
 //!
 //! In these sessions a line `$ # …` is what happens to the system meanwhile. `BLESS=1` writes them anew.
 
-mod session;
 #[path = "../../cloud-manager/tests/stand/mod.rs"]
 mod stand;
 
-use session::{folder, run, turns};
+use crate::session::{folder, run, turns};
 use stand::{
     Stand,
     stage::{self, Move},
@@ -140,7 +139,7 @@ fn a_watched_status_is_shown_anew_when_something_happens() {
 
 /// The program, with its output at hand.
 fn holdfast(place: &Path, arguments: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    let mut command = Command::new(crate::HOLDFAST);
     command.args(arguments).current_dir(place).env("HOLDFAST_ACCESS", "access.json");
     command.stdout(Stdio::piped()).spawn().expect("the program can be started")
 }
@@ -154,7 +153,7 @@ fn begin(name: &str) -> (PathBuf, Stand) {
 
 /// Runs each command of a session and compares all that it shows.
 fn check(name: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name).with_extension("session");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("system/golden").join(name).with_extension("session");
     let (place, stand) = begin(name);
     let mut seen = String::new();
     for turn in turns(&fs::read_to_string(&path).expect("the session is written down")) {

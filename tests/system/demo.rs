@@ -87,7 +87,7 @@ fn complaints(child: &mut Child) -> String {
 }
 
 fn demo(place: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    let mut command = Command::new(crate::HOLDFAST);
     command.arg("demo").env("TMPDIR", place).env("NO_COLOR", "1");
     command
 }

@@ -1,12 +1,8 @@
 //! The example applications, really run: planned, applied, scaled, changed, rolled back and removed on one machine.
 
-#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
-
-mod site;
-
+use crate::site::{Site, order, until};
 use cloud_manager::document::{Component, EventDocument};
 use serde_json::{Value, json};
-use site::{Site, order, until};
 use std::{
     collections::BTreeSet,
     io::{Read, Write},

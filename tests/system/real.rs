@@ -1,15 +1,11 @@
 //! Real runs: one manager, agents on this machine, components that are processes. Each story is told by the manager's
 //! events, and at its end the journals of all machines are put through the explorer's properties.
 
-#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
-
-mod session;
-mod site;
-
+use crate::session;
+use crate::site::{self, Site, bind, client, order, provider, vm};
 use cloud_manager::client::ClientError;
 use cloud_manager::document::{EventDocument, Problems};
 use serde_json::{Value, json};
-use site::{Site, bind, client, order, provider, vm};
 
 /// Apache and a profiler; Tomcat and an object cache; MySQL: the running example of the papers.
 fn running_example() -> Value {

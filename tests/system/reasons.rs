@@ -1,10 +1,7 @@
 //! Whole systems in trouble: what an operator is told of what ended, what waits, and what is lost.
-#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-mod site;
-
+use crate::site::{self, Site, provider, vm};
 use serde_json::{Value, json};
-use site::{Site, provider, vm};
 
 fn json_of(site: &Site, arguments: &[&str]) -> Value {
     serde_json::from_str(&site.done(&[arguments, &["--json"]].concat())).unwrap()
@@ -198,7 +195,7 @@ components: {{ p: {{ type: P }} }}
     };
     std::fs::write(site.place.join("one.yaml"), text("one")).unwrap();
     std::fs::write(site.place.join("two.yaml"), text("two")).unwrap();
-    let first = std::process::Command::new(site::HOLDFAST)
+    let first = std::process::Command::new(crate::HOLDFAST)
         .args(["apply", "one.yaml", "--yes"])
         .current_dir(&site.place)
         .env("HOLDFAST_ACCESS", site.data().join("access.json"))

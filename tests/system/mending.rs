@@ -1,14 +1,11 @@
 //! What happens to an application after it was applied: it drifts and is mended, its VMs are emptied, its components are
 //! replaced a few at a time, its secrets stay secret; and two people do not step on each other's feet.
 
-#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
-
-mod site;
-
+use crate::HOLDFAST;
+use crate::site::{Site, bind, order};
 use cloud_manager::client::{ClientError, segment};
 use cloud_manager::document::{Accepted, ApplicationRecord, Component, NewChange, NewComponent};
 use serde_json::{Value, json};
-use site::{HOLDFAST, Site, bind, order};
 use std::{
     collections::BTreeSet,
     fs,

@@ -1,12 +1,9 @@
 //! What a person sees and does when something fails: the manager goes away, a start fails and is tried again or skipped, an
 //! agent is silent.
 
-#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
-
-mod site;
-
+use crate::HOLDFAST;
+use crate::site::{Site, vm};
 use serde_json::{Value, json};
-use site::{HOLDFAST, Site, vm};
 use std::{
     fs,
     io::{BufRead, BufReader, Lines},

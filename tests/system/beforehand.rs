@@ -1,11 +1,7 @@
 //! What is told before anything is changed: what cannot be had, what nobody knows, who would be left alone. And where why
 //! something failed is found.
 
-#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
-
-mod site;
-
-use site::Site;
+use crate::site::Site;
 
 /// The components that are started, in order of their names.
 async fn started(site: &Site) -> Vec<String> {

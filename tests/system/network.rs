@@ -2,13 +2,10 @@
 //!
 //! Only root can make namespaces; where that is not so, the tests say that they were left out.
 
-#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
-
-mod site;
-
+use crate::HOLDFAST;
+use crate::site::{Site, bind, client, provider};
 use cloud_manager::document::EventDocument;
 use serde_json::{Value, json};
-use site::{HOLDFAST, Site, bind, client, provider};
 use std::process::{Command, Stdio};
 
 /// A bridge with its own little network, and machines on it.

@@ -1,11 +1,7 @@
 //! Values that change while clients run: whoever was told the old ones is told the new ones, by `rebind` or by a restart, in
 //! safe order; and nobody else is disturbed.
 
-#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
-
-mod site;
-
-use site::{Site, order};
+use crate::site::{Site, order};
 use std::{fs, path::PathBuf};
 
 /// A cache with another mark after each start, one whose mark stays, and those who could do without either.
