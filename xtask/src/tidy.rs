@@ -33,6 +33,9 @@ const LINES_MAX: usize = 600;
 /// Files that are longer, each with the reason.
 const LONG: &[(&str, &str)] = &[];
 
+/// The page that says what words mean, and what they are called in code.
+const GLOSSARY: &str = "docs/GLOSSARY.md";
+
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "types", "helpers", "helper", "misc"];
 
@@ -63,6 +66,7 @@ fn complaints(root: &Path) -> io::Result<Vec<String>> {
     let mut manifests = BTreeMap::new();
     let mut bans = BTreeMap::new();
     let mut lengths = BTreeMap::new();
+    let (mut glossary, mut code) = (String::new(), BTreeMap::<String, String>::new());
     for path in files(root)? {
         let place = place(root, &path);
         let Ok(text) = fs::read_to_string(&path) else { continue };
@@ -70,6 +74,10 @@ fn complaints(root: &Path) -> io::Result<Vec<String>> {
         if place.ends_with(".rs") {
             complaints.extend(in_rust_file(&place, &text));
             lengths.insert(place.clone(), text.lines().count());
+            *code.entry(folder_of(&place).to_owned()).or_default() += &text;
+        }
+        if place == GLOSSARY {
+            glossary.clone_from(&text);
         }
         if let Some(folder) = place.strip_suffix("/Cargo.toml") {
             manifests.insert(folder.to_string(), text);
@@ -79,6 +87,7 @@ fn complaints(root: &Path) -> io::Result<Vec<String>> {
     }
     complaints.extend(about_arrows(&manifests));
     complaints.extend(about_bans(&bans));
+    complaints.extend(about_glossary(&glossary, &code));
     complaints.extend(about_lengths(&lengths, LONG));
     Ok(complaints)
 }
@@ -150,6 +159,23 @@ fn about_bans(bans: &BTreeMap<String, String>) -> Vec<String> {
     let missing = wanted.is_none().then(|| format!("{first}: a pure crate has bans in its clippy.toml"));
     let differs = others.iter().filter(|folder| wanted.is_some() && bans.get(**folder) != wanted);
     missing.into_iter().chain(differs.map(|it| format!("{it}/clippy.toml: differs from {first}/clippy.toml"))).collect()
+}
+
+/// Each name in code that the glossary gives, such as `protocol::Change`, is found in that crate.
+fn about_glossary(glossary: &str, code: &BTreeMap<String, String>) -> Vec<String> {
+    let paths = glossary.split('`').skip(1).step_by(2).filter_map(|quoted| quoted.split_once("::"));
+    let is_found = |(folder, path): (&str, &str)| {
+        let name = path.rsplit("::").next().unwrap_or(path);
+        let text = code.get(&folder.replace('_', "-")).map_or("", String::as_str);
+        text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|word| word == name)
+    };
+    let missing = paths.filter(|path| !is_found(*path));
+    missing.map(|(folder, path)| format!("{GLOSSARY}: `{folder}::{path}` is not found")).collect()
+}
+
+/// The folder at the top of the workspace in which a file lies.
+fn folder_of(place: &str) -> &str {
+    place.split_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// What a crate ships with; what only its tests use is its own affair.
@@ -253,6 +279,13 @@ mod tests {
         assert_eq!(about_bans(&bans("bans")), [""; 0]);
         assert_eq!(about_bans(&bans("none")), ["planner/clippy.toml: differs from protocol/clippy.toml"]);
         assert_eq!(about_bans(&BTreeMap::new()), ["protocol: a pure crate has bans in its clippy.toml"]);
+    }
+
+    #[test]
+    fn the_glossary_names_only_what_there_is() {
+        let code = [("vm-agent".to_owned(), "pub struct Host<T> {\nmod presence;".to_owned())].into();
+        assert_eq!(about_glossary("`apply` is | `vm_agent::Host`, `vm_agent::host::presence` |", &code), [""; 0]);
+        assert_eq!(about_glossary("`vm_agent::Hos`, `planner::Host`", &code).len(), 2);
     }
 
     #[test]
