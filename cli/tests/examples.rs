@@ -26,11 +26,30 @@ fn every_example_file_holds_in_every_order_of_events() {
 #[test]
 fn the_tour_in_the_readme_works_as_written() {
     let text = fs::read_to_string(root().join("README.md")).expect("there is a README");
-    let place = folder("tour");
-    let blocks = text.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
-    let turns: Vec<Turn> = blocks.flat_map(turns).filter(|turn| !turn.command.starts_with("cargo")).collect();
-    assert!(turns.len() >= 5, "the tour is missing");
-    for turn in turns {
+    follow("tour", &text, 5);
+}
+
+#[test]
+fn the_page_on_scenarios_works_as_written() {
+    let text = fs::read_to_string(root().join("docs/SCENARIOS.md")).expect("there is a page on scenarios");
+    follow("scenarios", &text, 4);
+    let place = folder("scenarios-of-the-page");
+    let scenarios: Vec<&str> = blocks(&text, "scenario").collect();
+    assert!(scenarios.len() >= 9, "examples are missing");
+    for (number, scenario) in scenarios.into_iter().enumerate() {
+        let file = format!("example-{number}.txt");
+        fs::write(place.join(&file), scenario).expect("a scenario can be written");
+        let shown = run(&place, &format!("holdfast explore {file}"));
+        assert!(shown[0].contains("everything holds in every state"), "{scenario}\n{}", shown.join("\n"));
+    }
+}
+
+/// Runs each command of the sessions in a text. Each line that is shown below it must come, in this order.
+fn follow(name: &str, text: &str, turns_min: usize) {
+    let place = folder(name);
+    let turns: Vec<Turn> = blocks(text, "console").flat_map(turns).collect();
+    assert!(turns.len() >= turns_min, "sessions are missing");
+    for turn in turns.iter().filter(|turn| !turn.command.starts_with("cargo")) {
         let shown = run(&place, &turn.command);
         let mut rest = shown.iter();
         for line in turn.shown.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty() && line.trim() != "…")
@@ -40,6 +59,13 @@ fn the_tour_in_the_readme_works_as_written() {
             assert!(found, "$ {}\nshould show\n{line}\nbut shows\n{}", turn.command, shown.join("\n"));
         }
     }
+}
+
+/// The blocks of one language in a text.
+fn blocks<'a>(text: &'a str, language: &str) -> impl Iterator<Item = &'a str> {
+    let opening = format!("```{language}\n");
+    let blocks: Vec<&str> = text.split(&opening).skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    blocks.into_iter()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Scenarios: stories with their expected end, as text.
+//! Scenarios: what there is, what the operator asks for, what may go wrong, and how it must end, as text.
 //!
 //! ```text
 //! # A component goes down after those that import from it.
@@ -12,53 +12,10 @@
 //! sql gone
 //! ```
 //!
-//! The opening comment is the story. What comes first, the *setup*, is one change that adds VMs, components and bindings.
-//! Then come requests of the operator, in their order. Lines of dashes divide; what follows the last one is the expected
-//! end. Indented lines belong to the line above them.
+//! The language is described in `docs/SCENARIOS.md`, with examples that a test explores. What is added here is added there.
 //!
-//! | setup | |
-//! |---|---|
-//! | `faults: 1 death, 2 crashes` | what may go wrong: `failure`, `death`, `crash`, `break`, `loss` |
-//! | `vm NAME` or `vm NAME : COMPONENT` | a VM; further components on indented lines below |
-//!
-//! | COMPONENT: a name, then any of | |
-//! |---|---|
-//! | `exports NAME [values NAME…] [capacity N]` | what it offers |
-//! | `imports EXPORT [as NAME] [NEED] [from PROVIDER…]` | what it needs, and to whom it is bound at once |
-//! | NEED: `strong [N]`, `weak [N]`, `optional`, `value [N]` | `strong 1` if not said; `optional` is `weak 0` |
-//! | `prepares`, `rebinds`, `purges` | which operations it has besides start and stop |
-//! | `renews` | it hands out other values at each start; otherwise they are chosen once |
-//! | `retry OPERATION N [pause MS] [factor N]` | how stubbornly an operation is tried again |
-//!
-//! | requests | |
-//! |---|---|
-//! | `change [STRATEGY] [incomplete]` | what is to be different, one edit on each indented line |
-//! | `retry COMPONENT`, `skip COMPONENT` | a failed operation is tried again, or counts as done |
-//! | `lose VM` | the operator declares a VM lost |
-//! | … `at any time` | does not wait until all earlier changes are done (`after that`, if not said) |
-//! | `  refused: TEXT` | it must be refused, for a reason that contains the text; may be said several times |
-//! | `  maybe refused` | it may be accepted or refused; there may be an end for each |
-//!
-//! | edits | |
-//! |---|---|
-//! | `add vm NAME [: COMPONENT]` | |
-//! | `add COMPONENT on VM …` | with exports and imports as above |
-//! | `remove vm NAME`, `remove COMPONENT`, `restart COMPONENT` | |
-//! | `replace OLD with NEW` | a component of the same kind takes over its place and its bindings |
-//! | `bind COMPONENT.IMPORT to PROVIDER [at EXPORT]`, `unbind COMPONENT.IMPORT from PROVIDER [at EXPORT]` | |
-//! | `need COMPONENT.IMPORT N` | |
-//!
-//! | expected end | |
-//! |---|---|
-//! | `COMPONENT started`, or `stopped`, `failed`, `gone` | several with `or` |
-//! | `vm NAME started`, or `stopped`, `empty`, `lost`, `gone` | several with `or` |
-//! | `COMPONENT holds PROVIDER…` or `holds nothing` | exactly these loans and values |
-//! | `never stopped: COMPONENT…` | on no path |
-//! | `sometimes stopped: COMPONENT…` | on at least one path, each |
-//! | `changes unfinished`, `changes done or unfinished` | whether all is asked for and done; `done` if not said |
-//!
-//! A word in quotes is always a name. This module reads ([`Scenario::parse`]), writes ([`std::fmt::Display`]), makes
-//! scenarios of any size ([`shapes`]), and says whether a run agrees with what was expected ([`Expected`]).
+//! This module reads ([`Scenario::parse`]), writes ([`std::fmt::Display`]), makes scenarios of any size ([`shapes`]), and says
+//! whether a run agrees with what was expected ([`Expected`]).
 
 pub mod arbitrary;
 mod build;
