@@ -3,11 +3,11 @@
 use crate::expansion::{Component, Definition, Expansion, Key, Reference};
 use protocol::Name;
 use recipe::{Recipe, sort::Sorted};
-use serde::Serialize;
+use serde::{Deserialize, Serialize, de::Error};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What differs between an application as it was and as it is to be.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// VMs that are not as they were.
     pub vms: BTreeMap<Key, How>,
@@ -22,7 +22,7 @@ pub struct Difference {
 }
 
 /// How something is not as it was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
     /// It comes.
@@ -36,7 +36,7 @@ pub enum How {
 }
 
 /// How much stays as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unchanged {
     /// VMs.
     pub vms: usize,
@@ -68,6 +68,23 @@ impl std::fmt::Display for Binding {
 impl Serialize for Binding {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Binding {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || D::Error::custom(format!("{text:?} is not a binding of an application"));
+        let (client, provider) = text.split_once(" → ").ok_or_else(wrong)?;
+        let (client, import) = client.rsplit_once('.').ok_or_else(wrong)?;
+        let (provider, export) = provider.rsplit_once('.').ok_or_else(wrong)?;
+        let name = |text: &str| Name::new(text).map_err(D::Error::custom);
+        Ok(Self {
+            client: client.parse().map_err(D::Error::custom)?,
+            import: name(import)?,
+            provider: provider.parse().map_err(D::Error::custom)?,
+            export: name(export)?,
+        })
     }
 }
 

@@ -27,6 +27,7 @@ mod driver;
 mod expand;
 mod expansion;
 mod file_mode;
+mod files;
 mod format;
 mod found;
 mod import;
@@ -62,6 +63,7 @@ pub use expand::Existing;
 pub use expansion::{
     Choice, Component, Definition, Expansion, Import, Key, KeyError, Objective, Reference, Secret, Vm,
 };
+pub use files::ApplicationFiles;
 pub use format::format;
 pub use found::Found;
 pub use import::{ComposeOptions, Imported, Remark, With, import_compose};

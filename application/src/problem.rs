@@ -1,11 +1,11 @@
 //! What is wrong with an application file, told so that a person can put it right.
 
 use crate::source::{Sources, Span};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One thing that is wrong, with its place.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Problem {
     /// The file.
     pub file: String,
