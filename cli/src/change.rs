@@ -4,23 +4,23 @@ use crate::{
     Ending,
     failure::Failure,
     operator::{Operator, OperatorOptions},
-    progress_of_change, screen,
+    plan_text, progress_of_change, screen,
     tiers::Tiers,
 };
 use clap::Args;
-use cloud_manager::document::{Accepted, Difference, EditDocument, NewChange, Prediction};
+use cloud_manager::document::{Accepted, EditDocument, NewChange, Plan};
 use protocol::Strategy;
 
 /// How a change is made and shown.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ChangeOptions {
-    /// How additions and removals meet: down-then-up, up-then-down or together
-    #[arg(long, value_name = "HOW")]
+    /// Order of additions and removals: down-then-up, up-then-down or together
+    #[arg(long, value_name = "ORDER")]
     strategy: Option<Strategy>,
-    /// Let imports be without providers; their components wait
+    /// Accept imports without providers; their components wait
     #[arg(long)]
     incomplete: bool,
-    /// Change nothing; say what the change would lead to
+    /// Change nothing; show what the change would lead to
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -45,24 +45,19 @@ impl ChangeOptions {
 
     /// The same, with another strategy unless the options name one.
     pub(crate) fn make_by(&self, usual: Strategy, edits: Vec<EditDocument>) -> Result<Ending, Failure> {
-        let change = NewChange {
-            strategy: self.strategy.unwrap_or(usual),
-            incomplete: self.incomplete,
-            edits,
-            application: None,
-        };
+        let change = NewChange { strategy: self.strategy.unwrap_or(usual), incomplete: self.incomplete, edits };
         let operator = Operator::new(&self.waiting.operator)?;
         if !self.dry_run {
             return self.waiting.ask(&operator, "/v1/changes", &change);
         }
-        let predicted: Prediction = operator.post("/v1/changes?dry-run=true", &change)?;
-        screen::show(self.waiting.operator.json, &predicted, || foretell(&predicted))?;
+        let plan: Plan = operator.post("/v1/changes?dry-run=true", &change)?;
+        screen::show(self.waiting.operator.json, &plan, || screen::coloured(&plan_text::outcome(&plan.forecast)))?;
         Ok(Ending::Done)
     }
 }
 
 impl WaitOptions {
-    /// Sends a request that becomes a change, and waits until it is carried out, unless nobody wants to.
+    /// Sends a request that becomes a change, and waits until it is carried out, unless told not to.
     pub(crate) fn ask(
         &self,
         operator: &Operator,
@@ -76,27 +71,8 @@ impl WaitOptions {
         let accepted: Accepted = operator.post(path, document)?;
         screen::show(self.operator.json, &accepted, || {
             let change = accepted.change;
-            format!("change {change} accepted (holdfast show {change} tells how it goes)\n")
+            format!("change {change} accepted (holdfast show {change} follows it)\n")
         })?;
         Ok(Ending::Done)
     }
-}
-
-/// A prediction for people.
-fn foretell(predicted: &Prediction) -> String {
-    let Prediction { started, not_started, differences, may_stop } = predicted;
-    let mut text = format!("This would be accepted. In the end {started} started, {not_started} not.\n");
-    for Difference { component, vm, now, then, because } in differences {
-        text += &match (now.as_str(), then.as_str()) {
-            ("absent", then) => format!("  + {component} on {vm}: {then}"),
-            (_, "absent") => format!("  - {component} on {vm}"),
-            (now, then) if now == then => format!("  ~ {component} moves to {vm}: {then}"),
-            (now, then) => format!("  ~ {component} on {vm}: {now}, then {then}"),
-        };
-        text += &if because.is_empty() { "\n".into() } else { format!(" (waits for {})\n", because.join(", ")) };
-    }
-    if !may_stop.is_empty() {
-        text += &format!("May stop on the way: {}\n", may_stop.join(", "));
-    }
-    text + "Nothing was changed.\n"
 }

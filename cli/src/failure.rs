@@ -1,6 +1,6 @@
 //! Why a command could not do what it was asked to do.
 
-use cloud_manager::{access::AccessError, client::ClientError};
+use cloud_manager::{access::AccessError, applications::PlanError, client::ClientError};
 use model_check::{choices::ChoiceError, scenario::ScenarioError, trace::TraceError};
 use planner::report::OptimizeError;
 use std::{error::Error, io, path::PathBuf};
@@ -59,58 +59,42 @@ pub(crate) enum Failure {
     /// There is no access file, or it cannot be used.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// The manager does not answer, or says no.
+    /// The manager does not answer, or refuses.
     #[error(transparent)]
-    Manager(#[from] ClientError),
+    Manager(ClientError),
     /// A file of components, or an application file, is not well written. Each problem is told with its place.
     #[error("{0}")]
     Application(application::Problems),
-    /// Too many components of a group are out already to replace others of it.
+    /// There is no plan.
     #[error(transparent)]
-    OutAlready(#[from] application::OutAlready),
-    /// What the manager keeps of an application was not written by this program.
-    #[error("what the manager keeps of application {0} cannot be read (was it applied by another version?)")]
-    Record(String, #[source] serde_json::Error),
-    /// The manager has no such application.
-    #[error("the manager has no application {name}{}", if .hint.is_empty() { " (holdfast apply makes one)" } else { .hint.as_str() })]
-    NoApplication {
-        /// What it was called.
-        name: String,
-        /// What was probably meant.
-        hint: String,
-    },
-    /// Others use the application. Nothing was changed.
-    #[error("{users} {} application {application} (holdfast remove {application} --with-users removes {users}, too)", if .users.contains(' ') { "use" } else { "uses" })]
-    InUse {
-        /// What was to go.
-        application: String,
-        /// Who uses it.
-        users: String,
-    },
-    /// Nobody has said how this component should be.
-    #[error(
-        "{0} belongs to no application as it was applied, so nobody has said how it should be (holdfast check {0} looks at its machine; holdfast component restart, replace or remove {0} changes it)"
-    )]
-    NotApplied(String),
-    /// A component cannot start without another, which is missing, too. Nothing was changed.
-    #[error("{component} needs {provider}, which is missing, too (holdfast reconcile {together})")]
-    NeedsMore {
-        /// The component.
-        component: String,
-        /// What it needs.
-        provider: String,
-        /// All that would have to be mended together.
-        together: String,
-    },
-    /// There is nothing to go back to.
-    #[error("application {0} was applied once: there is nothing before that")]
-    NothingBefore(String),
+    Plan(PlanError),
     /// What was asked for on the command line makes no sense.
     #[error("{0}")]
     Usage(String),
     /// The output could not be written.
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            // What is wrong with files is shown as if they had been read here.
+            ClientError::Refused(_, problems) if !problems.places.is_empty() => {
+                Self::Application(application::Problems(problems.places))
+            }
+            error => Self::Manager(error),
+        }
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Files(problems) => Self::Application(problems),
+            error => Self::Plan(error),
+        }
+    }
 }
 
 impl Failure {

@@ -6,12 +6,16 @@ use crate::{
     moment,
     operator::{Operator, OperatorOptions},
     progress_of_change::{self, line},
+    rollout,
     screen::{self, Drawing},
     table::table,
     tiers::Tiers,
 };
 use clap::Args;
-use cloud_manager::document::{Accepted, ChangeRecord};
+use cloud_manager::{
+    client::segment,
+    document::{Accepted, ApplicationDocument, ChangeRecord, VersionDocument},
+};
 use protocol::ChangeId;
 use std::{
     io::{self, IsTerminal},
@@ -19,10 +23,15 @@ use std::{
     time::Duration,
 };
 
-/// List past changes, the newest first
+/// List past changes, or the versions of an application, the newest first
 #[derive(Args)]
-#[command(after_help = "Example: holdfast history --limit 10")]
+#[command(after_help = "\
+Example: holdfast history --limit 10
+         holdfast history --application shop")]
 pub(crate) struct HistoryArguments {
+    /// List the versions of this application
+    #[arg(long, value_name = "NAME")]
+    application: Option<String>,
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
@@ -51,6 +60,9 @@ pub(crate) struct ShowArguments {
 
 pub(crate) fn run(arguments: &HistoryArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.operator)?;
+    if let Some(name) = &arguments.application {
+        return versions(&operator, name, arguments);
+    }
     let records: Vec<ChangeRecord> = operator.get(&format!("/v1/history?limit={}", arguments.limit))?;
     if arguments.operator.json {
         screen::print_document(&records)?;
@@ -62,6 +74,23 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<Ending, Failure> {
         let rows: Vec<_> = records.iter().map(row).collect();
         screen::print(&table(["CHANGE", "ACCEPTED (UTC)", "TOOK", "ASKED"], &rows))?;
     }
+    Ok(Ending::Done)
+}
+
+/// The versions of an application.
+fn versions(operator: &Operator, name: &str, arguments: &HistoryArguments) -> Result<Ending, Failure> {
+    let application: ApplicationDocument = operator.get(&format!("/v1/applications/{}", segment(name)))?;
+    let versions: Vec<&VersionDocument> = application.versions.iter().rev().take(arguments.limit).collect();
+    let row = |it: &&VersionDocument| {
+        let back = it.rolls_back_to.map(|it| it.to_string()).unwrap_or_default();
+        [it.version.to_string(), moment::date_and_time(it.at_ms), it.intent.to_string(), it.by.clone(), back]
+    };
+    screen::show(arguments.operator.json, &versions, || {
+        table(
+            ["VERSION", "APPLIED (UTC)", "BY", "TOKEN", "ROLLS BACK TO"],
+            &versions.iter().map(row).collect::<Vec<_>>(),
+        )
+    })?;
     Ok(Ending::Done)
 }
 
@@ -83,11 +112,18 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
     text += &format!("accepted {accepted} UTC, took {}\n\n", took(&record));
     record.events.iter().for_each(|event| text += &line(event));
     screen::print(&text)?;
-    let follows = arguments.follow || io::stdout().is_terminal();
-    if record.done_at_ms.is_some() || !follows {
+    if !arguments.follow && !io::stdout().is_terminal() {
         return Ok(Ending::Done);
     }
     let events_after = record.events.last().map_or(0, |event| event.number);
+    // A rollout goes on after this change.
+    if let Some((name, rollout)) = rollout::of_change(&operator, record.change)? {
+        let accepted = Accepted { change: rollout.present, events_after };
+        return rollout::follow(&operator, &name, &accepted, false, &|_| Tiers::default());
+    }
+    if record.done_at_ms.is_some() {
+        return Ok(Ending::Done);
+    }
     let accepted = Accepted { change: record.change, events_after };
     progress_of_change::follow(&operator, &accepted, false, Tiers::default())
 }

@@ -8,29 +8,24 @@
 
 mod agent;
 mod application_file;
-mod applied;
 mod apply;
 mod audit;
 mod binding;
 mod change;
-mod chosen;
+mod check;
 mod completions;
 mod component;
 mod component_file;
 mod component_options;
-mod definition;
 mod demo;
-mod drift;
 mod explore;
 mod failure;
 mod faults;
 mod files;
-mod foresight;
 mod helping;
 mod history;
 mod import;
 mod language;
-mod making;
 mod manager;
 mod moment;
 mod operator;
@@ -39,11 +34,12 @@ mod past;
 mod placing;
 mod plain_http;
 mod plan;
+mod plan_text;
 mod progress;
 mod progress_of_change;
-mod reason;
-mod reconcile;
 mod replay;
+mod request;
+mod rollout;
 mod screen;
 mod service;
 mod shop_service;
@@ -80,8 +76,10 @@ enum Command {
     Apply(apply::ApplyArguments),
     Scale(apply::ScaleArguments),
     Rollback(apply::RollbackArguments),
-    Check(drift::Arguments),
-    Reconcile(reconcile::Arguments),
+    Check(check::Arguments),
+    Cancel(rollout::CancelArguments),
+    Promote(rollout::PromoteArguments),
+    Reconcile(apply::ReconcileArguments),
     Remove(apply::RemoveArguments),
     Fmt(language::FmtArguments),
     Schema(language::SchemaArguments),
@@ -100,7 +98,9 @@ enum Command {
     Shrink(shrink::Arguments),
     Audit(audit::Arguments),
     Optimize(optimize::Arguments),
+    #[command(hide = true)]
     Completions(completions::ShellArguments),
+    #[command(hide = true)]
     Man(completions::ManArguments),
     #[command(hide = true)]
     ShopService(shop_service::Arguments),
@@ -127,8 +127,10 @@ pub fn main() -> ExitCode {
         Command::Apply(arguments) => apply::apply(&arguments),
         Command::Scale(arguments) => apply::scale(&arguments),
         Command::Rollback(arguments) => apply::rollback(&arguments),
-        Command::Check(arguments) => drift::run(&arguments),
-        Command::Reconcile(arguments) => reconcile::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Cancel(arguments) => rollout::cancel(&arguments),
+        Command::Promote(arguments) => rollout::promote(&arguments),
+        Command::Reconcile(arguments) => apply::reconcile(&arguments),
         Command::Remove(arguments) => apply::remove(&arguments),
         Command::Fmt(arguments) => language::format(&arguments),
         Command::Schema(arguments) => language::schema(&arguments),

@@ -9,10 +9,9 @@ use cloud_manager::{
     client::{Client, ClientError, Events, StreamItem},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{path::PathBuf, pin::pin, time::Duration};
 use tokio::{
     runtime::{Builder, Runtime},
-    task::JoinSet,
     time::{sleep, timeout},
 };
 
@@ -22,9 +21,16 @@ pub(crate) struct OperatorOptions {
     /// The manager's access file [default: $HOLDFAST_ACCESS or ~/.config/holdfast/access.json]
     #[arg(long, value_name = "FILE")]
     access: Option<PathBuf>,
-    /// For programs
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl OperatorOptions {
+    /// Whether a manager was named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.access.is_some()
+    }
 }
 
 /// A line to one manager.
@@ -54,30 +60,29 @@ impl Operator {
         Ok(self.runtime.block_on(self.client.post(path, document))?)
     }
 
+    /// Sends a document and gets another; meanwhile, shows how far the manager is, as another document says.
+    pub(crate) fn post_watched<T: DeserializeOwned, P: DeserializeOwned>(
+        &self,
+        path: &str,
+        document: &impl Serialize,
+        progress: &str,
+        mut show: impl FnMut(P),
+    ) -> Result<T, Failure> {
+        self.runtime.block_on(async {
+            let mut answer = pin!(self.client.post(path, document));
+            loop {
+                match timeout(PROGRESS_PAUSE, answer.as_mut()).await {
+                    Ok(answer) => return Ok(answer?),
+                    // A manager that is too busy to say how far it is still answers in the end.
+                    Err(_) => drop(self.client.get(progress).await.map(&mut show)),
+                }
+            }
+        })
+    }
+
     /// Asks for text.
     pub(crate) fn text(&self, path: &str) -> Result<String, Failure> {
         Ok(self.runtime.block_on(self.client.text(path))?)
-    }
-
-    /// Asks for several texts, many at a time; the answers come in the same order.
-    pub(crate) fn texts(&self, paths: Vec<String>) -> Vec<Result<String, ClientError>> {
-        self.runtime.block_on(async {
-            let mut answers = BTreeMap::new();
-            let mut waiting = JoinSet::new();
-            let mut paths = paths.into_iter().enumerate();
-            loop {
-                while waiting.len() < AT_ONCE_MAX
-                    && let Some((place, path)) = paths.next()
-                {
-                    let client = self.client.clone();
-                    waiting.spawn(async move { (place, client.text(&path).await) });
-                }
-                let Some(answered) = waiting.join_next().await else { break };
-                let (place, answer) = answered.expect("a question neither panics nor is called off");
-                answers.insert(place, answer);
-            }
-            answers.into_values().collect()
-        })
     }
 
     /// Deletes something.
@@ -91,8 +96,8 @@ impl Operator {
     }
 }
 
-/// Questions under way at a time.
-const AT_ONCE_MAX: usize = 32;
+/// How often it is asked how far the manager is.
+const PROGRESS_PAUSE: Duration = Duration::from_millis(500);
 /// How often a stream that broke is begun again before giving up, and the pause before.
 const ATTEMPTS_MAX: u32 = 60;
 const PAUSE: Duration = Duration::from_secs(1);

@@ -2,11 +2,11 @@
 //! may be running.
 
 use crate::failure::Failure;
-use cloud_manager::machine::{LocalEvent as ManagerEvent, Manager};
+use cloud_manager::machine::{Effect, LocalEvent as ManagerEvent, Manager};
 use model_check::audit::{Lived, Past};
 use model_check::world::{Input, Place};
 use protocol::letter::ToManager;
-use protocol::{VmId, agent, manager, wire};
+use protocol::{VmId, agent, manager, manager::Request, wire};
 use runtime::engine::{self, Entry, Machine, Moment, Output, Step};
 use runtime::identity::{Authority, Identity};
 use runtime::{PeerId, journal};
@@ -38,18 +38,23 @@ pub(crate) fn read(directory: &Path) -> Result<Past, Failure> {
     }
     if let Some(signer) = Authority::signer_in(&directory.join(cloud_manager::program::AUTHORITY))? {
         let steps = engine::retell(Manager::new(signer), &journal)?;
-        return Ok(Past { place: Place::Manager, steps: lived(&steps, of_manager) });
+        return Ok(Past { place: Place::Manager, steps: lived(&steps, of_manager, requested) });
     }
     let identity = Identity::load(&directory.join(vm_agent::program::IDENTITY))?;
     let identity = Arc::new(identity.ok_or_else(|| Failure::NoDataDirectory(directory.to_owned()))?);
     let agent = Agent::new(Arc::clone(&identity));
     let steps = engine::retell(agent.clone(), &journal)?;
     let place = Place::Agent(VmId(identity.certified().peer.0));
-    Ok(Past { place, steps: lived(&steps, |entry| of_agent(&agent, entry)) })
+    Ok(Past { place, steps: lived(&steps, |entry| of_agent(&agent, entry), |_| None) })
 }
 
-/// What the engine's steps mean to an audit; what is between the programs alone is left out.
-fn lived<E>(steps: &[Step<E>], input: impl Fn(&Entry) -> Option<Input>) -> Vec<Lived> {
+/// What the engine's steps mean to an audit; what is between the programs alone is left out. In one step of the engine the
+/// program may add requests of its own, which `requested` finds among its effects: each is a step of the machine.
+fn lived<E>(
+    steps: &[Step<E>],
+    input: impl Fn(&Entry) -> Option<Input>,
+    requested: impl Fn(&E) -> Option<Input>,
+) -> Vec<Lived> {
     let mut sent: BTreeMap<PeerId, u64> = BTreeMap::new();
     let mut lived = Vec::new();
     for step in steps {
@@ -58,20 +63,34 @@ fn lived<E>(steps: &[Step<E>], input: impl Fn(&Entry) -> Option<Input>) -> Vec<L
             Entry::Happened { at, .. } => (*at, None),
             Entry::Acknowledged { .. } | Entry::Met { .. } => (Moment::default(), None),
         };
-        let said = step.outputs.iter().filter_map(|output| match output {
-            Output::Send(to, payload) => {
-                let number = sent.entry(*to).or_default();
-                *number += 1;
-                Some((place(*to), *number, payload.clone()))
+        let mut inside = vec![Lived { at_ms: at.0, input: input(&step.entry), heard, said: Vec::new() }];
+        for output in &step.outputs {
+            match output {
+                Output::Send(to, payload) => {
+                    let number = sent.entry(*to).or_default();
+                    *number += 1;
+                    let said = (place(*to), *number, payload.clone());
+                    inside.last_mut().expect("there is at least one").said.push(said);
+                }
+                Output::Effect(effect) => {
+                    let request = requested(effect).map(Some);
+                    inside.extend(request.map(|input| Lived { at_ms: at.0, input, heard: None, said: Vec::new() }));
+                }
+                Output::Introduce(..) | Output::Revoke(_) => {}
             }
-            Output::Introduce(..) | Output::Revoke(_) | Output::Effect(_) => None,
-        });
-        let step = Lived { at_ms: at.0, input: input(&step.entry), heard, said: said.collect() };
-        if step.input.is_some() || step.heard.is_some() || !step.said.is_empty() {
-            lived.push(step);
         }
+        let counts = |it: &Lived| it.input.is_some() || it.heard.is_some() || !it.said.is_empty();
+        lived.extend(inside.into_iter().filter(counts));
     }
     lived
+}
+
+/// A request that the manager's program made by itself, for an application.
+fn requested(effect: &Effect) -> Option<Input> {
+    match effect {
+        Effect::Requested(request) => Some(Input::Manager(manager::Input::FromOperator(Request::clone(request)))),
+        _ => None,
+    }
 }
 
 fn of_manager(entry: &Entry) -> Option<Input> {
@@ -86,9 +105,12 @@ fn of_manager(entry: &Entry) -> Option<Input> {
             }
             ManagerEvent::FromCloud(outcome) => manager::Input::FromCloud(outcome),
             ManagerEvent::AlarmRang(alarm) => manager::Input::AlarmRang(alarm),
-            ManagerEvent::Question { .. } | ManagerEvent::QuestionAbout { .. } | ManagerEvent::Patience(_) => {
-                return None;
-            }
+            ManagerEvent::Question { .. }
+            | ManagerEvent::QuestionAbout { .. }
+            | ManagerEvent::Patience(_)
+            | ManagerEvent::Submitted(_)
+            | ManagerEvent::RolloutCancelled(..)
+            | ManagerEvent::RolloutPromoted(..) => return None,
         },
         Entry::Acknowledged { .. } | Entry::Met { .. } => return None,
     }))

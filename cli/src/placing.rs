@@ -1,25 +1,8 @@
-//! Placements that are left to the planner: how long it may look, and how far it is.
+//! The planner at work on this machine: its time limit, and its progress.
 
-use crate::{failure::Failure, progress::ProgressLine};
-use application::{Application, Choice, Existing, Expansion};
-use clap::Args;
+use crate::progress::ProgressLine;
 use planner::Progress;
 use std::time::{Duration, Instant};
-
-/// How long the planner may look.
-#[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct PlacingOptions {
-    /// Where placement is left to the planner: after so many seconds, the best answer so far is taken
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    time_limit: u64,
-}
-
-impl PlacingOptions {
-    /// Counts out, places and wires an application.
-    pub(crate) fn expand(self, application: &Application, existing: &Existing<'_>) -> Result<Expansion, Failure> {
-        watched(self.time_limit, |go_on| application.expand_within(existing, go_on)).map_err(Failure::Application)
-    }
-}
 
 /// Lets the planner work for so many seconds, and shows how far it is.
 pub(crate) fn watched<T>(seconds: u64, work: impl FnOnce(&mut dyn FnMut(&Progress) -> bool) -> T) -> T {
@@ -36,15 +19,4 @@ pub(crate) fn watched<T>(seconds: u64, work: impl FnOnce(&mut dyn FnMut(&Progres
     });
     line.done();
     done
-}
-
-/// What the planner says of a placement, for people.
-pub(crate) fn told(choice: &Choice) -> String {
-    let objective = |it: &application::Objective| match it.bound.filter(|bound| *bound != it.value) {
-        Some(bound) => format!("{} {} (at least {bound})", it.text, it.value),
-        None => format!("{} {}", it.text, it.value),
-    };
-    let objectives: Vec<String> = choice.objectives.iter().map(objective).collect();
-    let proven = if choice.proven { "proven best" } else { "the best found in time" };
-    format!("Placement: {proven}: {}\n", objectives.join(", then "))
 }

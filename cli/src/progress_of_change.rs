@@ -9,12 +9,12 @@ use crate::{
     failure::Failure,
     moment,
     operator::{Heard, Operator},
-    reason, screen,
+    screen,
     tiers::Tiers,
 };
 use cloud_manager::{
     client::StreamItem,
-    document::{Accepted, ChangeRecord, Component, EventDocument, RunningChange, quoted},
+    document::{Accepted, ChangeRecord, Component, EventDocument, RunningChange, quoted, reason},
 };
 use std::{
     collections::BTreeSet,

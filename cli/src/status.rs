@@ -1,19 +1,18 @@
 //! `holdfast status`: everything at a glance.
 
 use crate::{
-    Ending, applied, binding, component, drift,
+    Ending, binding, component,
     failure::Failure,
     moment,
     operator::{Following, Heard, Operator, OperatorOptions},
-    reason, screen, vm,
+    screen, vm,
 };
 use clap::Args;
 use cloud_manager::{
     client::ClientError,
-    document::{Component, RunningChange, Status, Summary},
+    document::{ApplicationDocument, Component, RolloutDocument, RolloutState, RunningChange, Status, Summary, reason},
 };
 use std::{
-    collections::BTreeSet,
     io::{self, IsTerminal},
     mem,
     time::Duration,
@@ -44,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             screen::print_document(&status)?;
         } else {
             let clear = if arguments.watch && io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
-            screen::print(&format!("{clear}{}", shown(&status, &Kept::of(&operator, &status))))?;
+            screen::print(&format!("{clear}{}", shown(&status)))?;
         }
         if !arguments.watch {
             return Ok(Ending::Done);
@@ -80,43 +79,15 @@ fn changed(operator: &Operator, events: &mut Following<'_>) -> Result<Status, Fa
 /// How things are now, without what is a thing of the past.
 fn looked(operator: &Operator) -> Result<Status, Failure> {
     let mut status: Status = operator.get("/v1/status")?;
-    let past = vm::past(operator, &status.vms)?;
-    status.vms.retain(|it| !past.contains(&it.name));
+    status.vms.retain(|it| !it.past);
     status.summary.vms = status.vms.len();
-    let is_past = |line: &String| past.iter().any(|name| line.starts_with(&format!("vm {name} is lost")));
-    status.attention.retain(|line| !is_past(line));
     Ok(status)
 }
 
-/// What was applied has to say of what there is.
-#[derive(Default)]
-struct Kept {
-    /// What of each application is not there, or is there and was not asked for.
-    drift: Vec<String>,
-    /// VMs on which nothing is put.
-    drained: BTreeSet<String>,
-}
-
-impl Kept {
-    fn of(operator: &Operator, status: &Status) -> Self {
-        // Whoever may only look does not see what was applied.
-        let applications = applied::all(operator, status).unwrap_or_default();
-        let mut kept = Self::default();
-        for applied in &applications {
-            let name = &applied.record.expansion.application;
-            kept.drained.extend(vm::drained(&applied.record));
-            // What is under way is on the books already.
-            let lines = drift::on_the_books(applied, None);
-            kept.drift.extend(lines.iter().map(|line| format!("{name}: {line} (holdfast reconcile {name})")));
-        }
-        kept
-    }
-}
-
 /// What a person should look at; where an operation failed, why, and the end of its output.
-fn attention(status: &Status, drift: &[String]) -> String {
+fn attention(status: &Status) -> String {
     let mut text = String::new();
-    for line in status.attention.iter().chain(drift) {
+    for line in &status.attention {
         text += &format!("✗ {line}\n");
         let failed = |it: &&Component| {
             it.failed_operation.as_ref().is_some_and(|op| line.starts_with(&format!("{}: {op} failed", it.name)))
@@ -130,7 +101,7 @@ fn attention(status: &Status, drift: &[String]) -> String {
 }
 
 /// A status for people.
-fn shown(status: &Status, kept: &Kept) -> String {
+fn shown(status: &Status) -> String {
     let Summary { vms, vms_well, components, components_started, components_failed, bindings, bindings_held, changes } =
         &status.summary;
     let failed = if *components_failed > 0 { format!(", {components_failed} failed") } else { String::new() };
@@ -141,13 +112,31 @@ fn shown(status: &Status, kept: &Kept) -> String {
         several(*bindings, "binding"),
         several(*changes, "change"),
     ))];
-    parts.push(screen::coloured(&attention(status, &kept.drift)));
-    parts.push(vm::shown(&status.vms, &kept.drained));
+    parts.push(screen::coloured(&attention(status)));
+    parts.push(vm::shown(&status.vms));
     parts.push(component::shown(&status.components));
     parts.push(binding::shown(&status.bindings));
     parts.push(status.changes.iter().map(running).collect());
+    parts.push(status.applications.iter().filter_map(rollout).collect());
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
+}
+
+/// A replacement in steps that is under way.
+fn rollout(application: &ApplicationDocument) -> Option<String> {
+    let RolloutDocument { change, step, steps, state, .. } = application.rollout.as_ref()?;
+    let state = match state {
+        RolloutState::Running { waits_for } if waits_for.is_empty() => String::new(),
+        RolloutState::Running { waits_for } => format!("\n  waits for {}", waits_for.join(", ")),
+        RolloutState::Canary { .. } => {
+            format!("\n  waits after its canaries (holdfast promote {change} or holdfast cancel {change})")
+        }
+        RolloutState::Blocked { reasons } => format!(
+            "\n  the next step was refused: {} (holdfast promote {change} tries again, holdfast cancel {change} ends it)",
+            reasons.join("; ")
+        ),
+    };
+    Some(format!("rollout {change} of {}: step {step} of {steps}{state}\n", application.name))
 }
 
 fn several(number: usize, what: &str) -> String {

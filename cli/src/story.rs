@@ -1,14 +1,9 @@
 //! What `explore`, `simulate` and `replay` are about: a scenario, or an application file and what it is changed to.
 
-use crate::{
-    application_file::{ValueOptions, no_secrets},
-    applied::Around,
-    failure::Failure,
-    faults::FaultOptions,
-    files, foresight,
-};
+use crate::{application_file::ValueOptions, failure::Failure, faults::FaultOptions, files};
 use application::{Difference, Existing, Expansion};
 use clap::Args;
+use cloud_manager::applications::{forecast, present::masked};
 use model_check::{
     Faults, Line, Scenario,
     scenario::{Answer, Changes, Expected},
@@ -32,8 +27,8 @@ pub(crate) struct ChangeOptions {
     /// The application file that the first one is changed to, once it is up
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
-    /// For application files: how additions and removals meet [default: as it fits]
-    #[arg(long, value_name = "HOW")]
+    /// For application files: order of additions and removals [default: as it fits]
+    #[arg(long, value_name = "ORDER")]
     strategy: Option<Strategy>,
 }
 
@@ -44,7 +39,7 @@ impl StoryOptions {
         let mut timing = Timing::default();
         if self.is_application() {
             let [before, after] = self.expansions()?;
-            let lengths = [&before, &after].into_iter().flat_map(foresight::declared);
+            let lengths = [&before, &after].into_iter().flat_map(forecast::declared);
             let named = lengths.map(|((name, what), length)| ((own(&after.application, &name), what), always(length)));
             timing.components = named.collect();
             return Ok((self.told(&before, &after, faults), timing));
@@ -66,7 +61,7 @@ impl StoryOptions {
     /// What is there before and after: without `--to`, nothing and the file.
     fn expansions(&self) -> Result<[Expansion; 2], Failure> {
         let read = |path: &Path, before: Option<&Expansion>| {
-            let (_, application) = ValueOptions::default().read(path)?;
+            let application = ValueOptions::default().collect(path)?.read().map_err(Failure::Application)?;
             application.expand(&Existing { before, others: &[] }).map_err(Failure::Application)
         };
         let first = read(&self.file, None)?;
@@ -83,8 +78,11 @@ impl StoryOptions {
     fn told(&self, before: &Expansion, after: &Expansion, faults: FaultOptions) -> Scenario {
         let difference = Difference::between(before, after);
         let strategy = self.change.strategy.unwrap_or(difference.usual_strategy(after));
-        let planned = difference.planned(before, after, &[], strategy, &no_secrets(after));
-        let (_, lines) = foresight::scripts(before, after, &Around::default(), vec![planned.change]);
+        let change = difference.planned(before, after, &[], strategy, &masked(after)).change;
+        let empty = Expansion::empty(before.application.clone());
+        let past = Difference::between(&empty, before);
+        let past = past.planned(&empty, before, &[], Strategy::Together, &masked(before)).change;
+        let (_, lines) = forecast::script(past.edits, vec![change]);
         let lines = lines.iter().map(|line| within(&after.application, line)).collect();
         let faults = faults.over(Faults::default());
         let mut expected = Expected::default();
@@ -134,5 +132,5 @@ fn within(application: &Name, line: &Line) -> Line {
 }
 
 fn own(application: &Name, name: &Name) -> Name {
-    Name::new(&foresight::within(application, name.as_str())).expect("a part of a name begins with a letter")
+    Name::new(&forecast::within(application, name.as_str())).expect("a part of a name begins with a letter")
 }

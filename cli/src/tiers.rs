@@ -1,7 +1,10 @@
 //! How far a change is, tier by tier: a tier is what was foreseen to begin at the same moment.
 
-use crate::foresight::{Moment, few, within};
-use cloud_manager::document::EventDocument;
+use crate::plan_text::few;
+use cloud_manager::{
+    applications::forecast::within,
+    document::{EventDocument, Moment},
+};
 use protocol::Name;
 use std::collections::BTreeSet;
 

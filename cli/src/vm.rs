@@ -2,7 +2,6 @@
 
 use crate::{
     Ending,
-    application_file::Record,
     apply::{self, DrainArguments},
     change::{ChangeOptions, WaitOptions},
     failure::Failure,
@@ -10,14 +9,11 @@ use crate::{
     screen,
     table::table,
 };
-use application::Expansion;
 use clap::{Args, Subcommand};
 use cloud_manager::{
     client::segment,
-    document::{ApplicationRecord, EditDocument, NewVm, RunningChange, Vm},
+    document::{EditDocument, NewVm, Vm},
 };
-use serde::Serialize;
-use std::collections::BTreeSet;
 
 /// Add, remove and list VMs
 #[derive(Args)]
@@ -117,72 +113,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 fn show_list(List { all, operator: options }: &List) -> Result<Ending, Failure> {
     let operator = Operator::new(options)?;
     let mut vms: Vec<Vm> = operator.get("/v1/vms")?;
-    let past = if *all { BTreeSet::new() } else { past(&operator, &vms)? };
-    vms.retain(|vm| !past.contains(&vm.name));
-    let drained = all_drained(&operator);
-    let row = |vm: &Vm| Row { drained: drained.contains(&vm.name), vm: vm.clone() };
-    let left_out = match past.len() {
+    let past = vms.iter().filter(|it| it.past && !*all).count();
+    vms.retain(|it| *all || !it.past);
+    let left_out = match past {
         0 => String::new(),
         1 => "1 lost VM that nothing asks for any more is not shown (--all shows it)\n".into(),
         many => format!("{many} lost VMs that nothing asks for any more are not shown (--all shows them)\n"),
     };
-    screen::show(options.json, &vms.iter().map(row).collect::<Vec<_>>(), || shown(&vms, &drained) + &left_out)?;
+    screen::show(options.json, &vms, || shown(&vms) + &left_out)?;
     Ok(Ending::Done)
 }
 
-/// Lost VMs that are a thing of the past: everybody has forgotten them, and their application no longer asks for them. The
-/// manager remembers each until another VM takes its name. Of one that belongs to no application nobody knows whether it
-/// is still missed.
-pub(crate) fn past(operator: &Operator, vms: &[Vm]) -> Result<BTreeSet<String>, Failure> {
-    let lost: Vec<&Vm> = vms.iter().filter(|it| it.health == "lost" && it.name.contains('/')).collect();
-    if lost.is_empty() {
-        return Ok(BTreeSet::new());
-    }
-    let changes: Vec<RunningChange> = operator.get("/v1/changes")?;
-    // Whoever may only look does not see what was applied, and so sees all that was lost.
-    let Ok(kept) = operator.get::<Vec<ApplicationRecord>>("/v1/applications") else { return Ok(BTreeSet::new()) };
-    if changes.iter().any(|it| it.phase.as_deref() == Some("forget")) {
-        return Ok(BTreeSet::new());
-    }
-    let mut asked_for = BTreeSet::new();
-    for ApplicationRecord { name, record, .. } in kept {
-        let record: Record = serde_json::from_value(record).map_err(|error| Failure::Record(name, error))?;
-        let Expansion { application, vms, .. } = record.expansion;
-        asked_for.extend(vms.keys().map(|key| key.scoped(&application).to_string()));
-    }
-    Ok(lost.into_iter().map(|it| it.name.clone()).filter(|name| !asked_for.contains(name)).collect())
-}
-
-/// A VM for programs.
-#[derive(Serialize)]
-struct Row {
-    #[serde(flatten)]
-    vm: Vm,
-    /// No component is put on it.
-    drained: bool,
-}
-
-/// The VMs of an application on which nothing is put.
-pub(crate) fn drained(record: &Record) -> impl Iterator<Item = String> {
-    let application = &record.expansion.application;
-    record.draft.inputs.drained.iter().map(|key| key.scoped(application).to_string())
-}
-
-/// The drained VMs of all applications, as far as one may see what was applied.
-fn all_drained(operator: &Operator) -> BTreeSet<String> {
-    let kept: Vec<ApplicationRecord> = operator.get("/v1/applications").unwrap_or_default();
-    let records = kept.into_iter().filter_map(|it| serde_json::from_value::<Record>(it.record).ok());
-    records.flat_map(|it| drained(&it).collect::<Vec<_>>()).collect()
-}
-
 /// VMs for people.
-pub(crate) fn shown(vms: &[Vm], drained: &BTreeSet<String>) -> String {
+pub(crate) fn shown(vms: &[Vm]) -> String {
     let row = |vm: &Vm| {
         let mut state = vm.state.clone();
         if vm.leaving {
             state += ", leaving";
         }
-        if drained.contains(&vm.name) {
+        if vm.drained {
             state += ", drained";
         }
         let components = format!("{} of {} started", vm.started, vm.components);

@@ -28,8 +28,8 @@ use tokio_rustls::TlsConnector;
 
 /// How long a connection may take to be made.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-/// How long an answer may take; a little longer than the manager allows itself.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(90);
+/// How long an answer may take; a little longer than the manager allows itself for a plan.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(930);
 /// How long a stream may be silent; the manager says that it is there several times as often.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// An answer that is longer than this is none.
@@ -143,7 +143,7 @@ impl Client {
             self.good(status, body)?;
             return Err(ClientError::Refused(
                 status.as_u16(),
-                Problems { error: "no events".into(), problems: vec![] },
+                Problems { error: "no events".into(), ..Problems::default() },
             ));
         }
         let body = response.into_body();
@@ -158,7 +158,8 @@ impl Client {
         if status.is_success() {
             return Ok(body);
         }
-        let unreadable = |_| Problems { error: format!("the manager answered with status {status}"), problems: vec![] };
+        let unreadable =
+            |_| Problems { error: format!("the manager answered with status {status}"), ..Problems::default() };
         Err(ClientError::Refused(status.as_u16(), serde_json::from_slice(&body).unwrap_or_else(unreadable)))
     }
 

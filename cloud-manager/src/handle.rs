@@ -3,10 +3,11 @@
 //! The machine belongs to one task, and nobody else touches it. What can be asked of that task is [`Call`]; a [`ManagerHandle`] is
 //! a handle that makes such calls and waits for their answers, and can be cloned freely.
 
-use crate::document::Intent;
+use crate::applications::Submission;
+use crate::machine::{NotPosted, Posted, View};
 use protocol::letter::Question;
 use protocol::{
-    CloudManager, ComponentId, Instruction, Name, VmId,
+    ChangeId, CloudManager, ComponentId, Instruction, Name, VmId,
     manager::{Book, CloudTask, News, Output, Request},
 };
 use runtime::VmName;
@@ -35,9 +36,6 @@ pub enum CallError {
     /// There is nothing of that name.
     #[error("{0}")]
     Unknown(String),
-    /// Someone else has applied it since the asker looked.
-    #[error("application {0} was changed by someone else meanwhile (look at it again, and ask again)")]
-    Outdated(Name),
     /// It could not be had now; trying again later may help.
     #[error("{0}")]
     Unavailable(String),
@@ -56,24 +54,11 @@ pub struct Event {
     pub about: Option<String>,
 }
 
-/// What is to be remembered of an application.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
-    /// The application.
-    pub name: Name,
-    /// Its record, as whoever applied it wrote it down; nothing, to forget it.
-    pub record: Option<String>,
-    /// The version of the record that it replaces; whichever, if nothing is said.
-    pub replaces: Option<u64>,
-    /// What is done to it.
-    pub intent: Intent,
-}
-
 /// Which cloud makes the VM of a name; of one that is not listed, an agent joins by itself.
 pub type Clouds = BTreeMap<Name, String>;
 
-/// A look at the machine and its clouds between two steps.
-pub type Look = Box<dyn FnOnce(&CloudManager, &Clouds) + Send>;
+/// A look at the manager between two steps.
+pub type Look = Box<dyn FnOnce(View<'_>) + Send>;
 
 /// What can be asked of the task that owns the machine.
 pub enum Call {
@@ -83,17 +68,28 @@ pub enum Call {
         request: Request,
         /// Which cloud makes an added VM; of one that is not listed, an agent joins by itself.
         clouds: BTreeMap<Name, String>,
-        /// What is to be remembered of an application if it is accepted.
-        application: Option<Applied>,
         /// Where the answer goes.
         answer: oneshot::Sender<Result<News, CallError>>,
     },
-    /// What was applied last of each application.
-    Applications {
+    /// Carry out a decision about applications, and answer once that is journalled.
+    Submit {
+        /// The decision.
+        submission: Box<Submission>,
         /// Where the answer goes.
-        answer: oneshot::Sender<BTreeMap<Name, String>>,
+        answer: oneshot::Sender<Result<Posted, NotPosted>>,
     },
-    /// Let somebody look at the machine.
+    /// Cancel or promote a rollout, and answer once that is journalled.
+    Rollout {
+        /// The application.
+        application: Name,
+        /// The first change of the rollout.
+        first: ChangeId,
+        /// Promote it, or cancel it.
+        promote: bool,
+        /// Where the answer goes.
+        answer: oneshot::Sender<()>,
+    },
+    /// Look at the manager between two steps.
     Look(Look),
     /// Everything told after a number, the oldest first.
     EventsAfter {
@@ -132,22 +128,17 @@ impl ManagerHandle {
 
     /// Hands a request to the machine; the answer is [`News::Accepted`] or [`News::Refused`], after it was journalled.
     pub async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<News, CallError> {
-        self.call(|answer| Call::Ask { request, clouds, application: None, answer }).await?
+        self.call(|answer| Call::Ask { request, clouds, answer }).await?
     }
 
-    /// The same, and an application is remembered with it if it is accepted.
-    pub async fn apply(
-        &self,
-        request: Request,
-        clouds: BTreeMap<Name, String>,
-        application: Applied,
-    ) -> Result<News, CallError> {
-        self.call(|answer| Call::Ask { request, clouds, application: Some(application), answer }).await?
+    /// Carries out a decision about applications.
+    pub async fn submit(&self, submission: Submission) -> Result<Result<Posted, NotPosted>, Halted> {
+        self.call(|answer| Call::Submit { submission: Box::new(submission), answer }).await
     }
 
-    /// What was applied last of each application.
-    pub async fn applications(&self) -> Result<BTreeMap<Name, String>, Halted> {
-        self.call(|answer| Call::Applications { answer }).await
+    /// Cancels or promotes a rollout.
+    pub async fn rollout(&self, application: Name, first: ChangeId, promote: bool) -> Result<(), Halted> {
+        self.call(|answer| Call::Rollout { application, first, promote, answer }).await
     }
 
     /// Looks at the machine between two steps.
@@ -155,17 +146,17 @@ impl ManagerHandle {
         &self,
         look: impl FnOnce(&CloudManager) -> T + Send + 'static,
     ) -> Result<T, Halted> {
-        self.look_at_clouds(|machine, _| look(machine)).await
+        self.look_at_all(|view| look(view.machine)).await
     }
 
-    /// The same, with a look at which cloud makes which VM.
-    pub async fn look_at_clouds<T: Send + 'static>(
+    /// Looks at the machine with everything that is kept beside it.
+    pub async fn look_at_all<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&CloudManager, &Clouds) -> T + Send + 'static,
+        look: impl FnOnce(View<'_>) -> T + Send + 'static,
     ) -> Result<T, Halted> {
         self.call(|answer| {
-            // Whoever asked may be gone by now; then nobody misses the answer.
-            Call::Look(Box::new(move |machine, clouds| drop(answer.send(look(machine, clouds)))))
+            // If the caller has gone, its answer is dropped.
+            Call::Look(Box::new(move |view| drop(answer.send(look(view)))))
         })
         .await
     }

@@ -12,6 +12,7 @@
 
 pub mod access;
 pub mod api;
+pub mod applications;
 pub mod client;
 mod cloud;
 pub mod document;

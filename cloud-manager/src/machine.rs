@@ -5,16 +5,27 @@
 //! Nothing here decides about reconfiguration. What comes in is unpacked, the machine steps, and what it answers is packed:
 //! bindings get their tickets, and neighbours are told where to find each other before they have to.
 
+mod submissions;
+
+use crate::applications::{
+    ApplicationState, Submission,
+    rollout::Rollout,
+    state::{Former, as_json},
+};
 use crate::handle::{Event, NameRegister};
 use protocol::letter::{Question, Statement, ToAgent, ToManager};
-use protocol::manager::{self, Alarm, CloudOutcome, CloudTask, ComponentEntry, Input, News, Note, Request};
-use protocol::{BindingId, CloudManager, ComponentId, ComponentState, Instruction, Name, Order, Ticket, VmId, wire};
+use protocol::manager::{self, Alarm, Book, CloudOutcome, CloudTask, ComponentEntry, Input, News, Note, Request};
+use protocol::{
+    BindingId, ChangeId, CloudManager, ComponentId, ComponentState, Instruction, Name, Order, Refusal, Ticket, VmId,
+    wire,
+};
 use runtime::engine::{Machine, Moment, Output};
 use runtime::identity::Signer;
 use runtime::{Error, PeerId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// What the operator was told is kept up to this number; the oldest fall away.
 const EVENTS_MAX: usize = 20_000;
@@ -43,8 +54,9 @@ struct Books {
     names: NameRegister,
     events: VecDeque<Event>,
     last_event: u64,
-    /// What was applied last of each application, as whoever applied it wrote it down.
-    applications: BTreeMap<Name, String>,
+    /// What is kept of each application.
+    #[serde(with = "as_json")]
+    applications: BTreeMap<Name, Arc<ApplicationState>>,
 }
 
 /// What happens to the manager besides letters of agents.
@@ -72,7 +84,7 @@ pub enum LocalEvent {
         /// What.
         question: Question,
     },
-    /// The operator asks for something that makes an application as it is described.
+    /// Written by earlier releases: a change together with the record of an application.
     Applied {
         /// For what.
         request: Request,
@@ -96,6 +108,12 @@ pub enum LocalEvent {
         /// What.
         question: Question,
     },
+    /// A decision about applications is to be carried out.
+    Submitted(Box<Submission>),
+    /// The steps of an application's rollout that were not posted yet are dropped. A rollout is known by its first change.
+    RolloutCancelled(Name, ChangeId),
+    /// A rollout that waits after its canaries goes on: an operator said so, or its time has come.
+    RolloutPromoted(Name, ChangeId),
 }
 
 /// What the manager asks of its surroundings.
@@ -114,12 +132,59 @@ pub enum Effect {
         /// The answer.
         answer: Result<String, String>,
     },
-    /// A VM is gone for ever: it gets no certificate any more.
+    /// What became of a submission.
+    Submission(Result<Posted, NotPosted>),
+    /// The machine was asked for this, for an application: what follows is its answer. An audit reads it.
+    Requested(Box<Request>),
+    /// Promote the rollout of an application at that moment.
+    PromoteAt(Name, ChangeId, Moment),
+    /// A VM is gone for good: it gets no certificate any more.
     Revoke(PeerId),
     /// Worth a line in the log.
     Note(Note),
     /// A message was not understood, and why.
     Distrusted(PeerId, &'static str),
+}
+
+/// A submission was carried out, or its first step was posted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Posted {
+    /// The change; nothing, if something was only to be remembered.
+    pub change: Option<ChangeId>,
+    /// The version that each application has now; 0 if it is removed.
+    pub versions: BTreeMap<Name, u64>,
+}
+
+/// Why a submission was not carried out. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotPosted {
+    /// An application has another version than the one that it was planned from.
+    Outdated(Name),
+    /// The machine refuses the change.
+    Refused(Vec<Refusal>),
+}
+
+/// The manager as one looks at it between two steps: the machine, and what is kept beside it.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The protocol's machine.
+    pub machine: &'a CloudManager,
+    /// Which cloud makes the VM of a name, if one does.
+    pub clouds: &'a BTreeMap<Name, String>,
+    /// What is kept of each application.
+    pub applications: &'a BTreeMap<Name, Arc<ApplicationState>>,
+}
+
+impl<'a> View<'a> {
+    /// The machine's book.
+    pub fn book(&self) -> &'a Book {
+        self.machine.book()
+    }
+
+    /// Whether a change is done.
+    pub fn is_done(&self, change: u64) -> bool {
+        self.machine.changes().all(|it| it.change.0 != change)
+    }
 }
 
 type Outputs = Vec<Output<Effect>>;
@@ -152,9 +217,10 @@ impl Manager {
         self.books.tasks.iter().map(|(vm, task)| (task, self.cloud_of(*vm)))
     }
 
-    /// Which cloud makes the VM of a name, if one does.
-    pub fn clouds(&self) -> &BTreeMap<Name, String> {
-        &self.books.clouds
+    /// The machine, and what is kept beside it.
+    pub fn view(&self) -> View<'_> {
+        let Books { manager, clouds, applications, .. } = &self.books;
+        View { machine: manager, clouds, applications }
     }
 
     /// The cloud that makes a VM, if one does.
@@ -186,9 +252,13 @@ impl Manager {
         named.max_by_key(|it| (failed(it), !it.is_leaving())).and_then(|it| it.id)
     }
 
-    /// What was applied last of each application.
-    pub fn applications(&self) -> &BTreeMap<Name, String> {
-        &self.books.applications
+    /// Rollouts that will promote themselves, and when.
+    pub fn promotions(&self) -> impl Iterator<Item = (Name, ChangeId, Moment)> {
+        let applications = self.books.applications.iter();
+        applications.filter_map(|(name, it)| {
+            let rollout = it.rollout.as_ref()?;
+            Some((name.clone(), ChangeId(rollout.first), Moment(rollout.promotes_at_ms?)))
+        })
     }
 
     fn ask(&mut self, at: Moment, request: Request, about: &str, clouds: BTreeMap<Name, String>) -> Outputs {
@@ -339,29 +409,47 @@ impl Machine for Manager {
 
     fn receive(&mut self, at: Moment, from: PeerId, payload: &[u8]) -> Outputs {
         let vm = VmId(from.0);
-        match wire::decode(payload) {
+        let mut outputs = match wire::decode(payload) {
             Ok(ToManager::Report(report)) => self.step(at, Input::FromAgent(vm, report), None),
             Ok(ToManager::Listening { address }) => self.listening(vm, address),
             Ok(ToManager::Answer { number, answer }) => {
                 vec![Output::Effect(Effect::Answer { number, answer })]
             }
-            Err(_) => vec![Output::Effect(Effect::Distrusted(from, "it is no letter of an agent"))],
-        }
+            Err(_) => vec![Output::Effect(Effect::Distrusted(from, "it is not a message of an agent"))],
+        };
+        self.advance_rollouts(at, &mut outputs);
+        outputs
     }
 
     fn witness(&mut self, at: Moment, event: LocalEvent) -> Outputs {
-        match event {
+        let mut outputs = match event {
             LocalEvent::Asked { request, about, clouds } => self.ask(at, request, &about, clouds),
             LocalEvent::Applied { request, about, clouds, application, record } => {
                 let outputs = self.ask(at, request, &about, clouds);
                 // In one step with the change: so it is remembered exactly if the change is.
                 if outputs.iter().any(is_acceptance) {
-                    match record {
-                        Some(record) => drop(self.books.applications.insert(application, record)),
+                    match record.as_deref().and_then(Former::read) {
+                        Some(state) => drop(self.books.applications.insert(application, Arc::new(state))),
                         None => drop(self.books.applications.remove(&application)),
                     }
                 }
                 outputs
+            }
+            LocalEvent::Submitted(submission) => self.submit(at, *submission),
+            LocalEvent::RolloutCancelled(application, first) => {
+                // The change of the present step is finished.
+                if self.rollout(&application, first).is_some() {
+                    self.set_rollout(&application, None);
+                }
+                Vec::new()
+            }
+            LocalEvent::RolloutPromoted(application, first) => {
+                if let Some(rollout) = self.rollout(&application, first).cloned() {
+                    // What was refused is asked for once more.
+                    let promoted = Rollout { canary_steps: None, promotes_at_ms: None, blocked: Vec::new(), ..rollout };
+                    self.set_rollout(&application, Some(promoted));
+                }
+                Vec::new()
             }
             LocalEvent::FromCloud(outcome) => {
                 if let CloudOutcome::Created(vm) | CloudOutcome::CreateFailed(vm, _) | CloudOutcome::Destroyed(vm) =
@@ -383,7 +471,9 @@ impl Machine for Manager {
                 self.books.manager.set_suspicion_ms_max(suspicion_ms_max);
                 Vec::new()
             }
-        }
+        };
+        self.advance_rollouts(at, &mut outputs);
+        outputs
     }
 
     fn write(event: &LocalEvent) -> Result<Vec<u8>, Error> {

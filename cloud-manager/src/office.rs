@@ -5,13 +5,13 @@
 //! nothing about reconfiguration: what it learns, it tells the engine.
 
 use crate::cloud::LocalCloud;
-use crate::document::{ApplicationRecord, asked::in_words};
-use crate::handle::{Applied, Call, CallError};
+use crate::document::asked::in_words;
+use crate::handle::{Call, CallError};
 use crate::machine::{Effect, LocalEvent, Manager};
 use crate::program::reachable;
 use protocol::letter::Question;
 use protocol::manager::{Alarm, CloudOutcome, CloudTask, Health, News, Request};
-use protocol::{Change, Edit, Name, VmId};
+use protocol::{Change, ChangeId, Edit, Name, VmId};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::engine::{EffectHandler, Message, Moment, Output, Reply};
 use runtime::identity::{self, Authority, Grant, IdentityCall, JoinRefusal};
@@ -62,6 +62,8 @@ pub(crate) struct Beginning {
     address: SocketAddr,
     tasks: Vec<(CloudTask, Option<String>)>,
     alarms: Vec<(Alarm, Moment)>,
+    /// Rollouts that promote themselves, and when.
+    promotions: Vec<(Name, ChangeId, Moment)>,
     /// VMs that should be heard of, with the cloud that makes them.
     vms: Vec<(VmId, Health, Option<String>)>,
     last_event: u64,
@@ -92,6 +94,7 @@ impl EffectHandler<Manager> for Hatch {
             address,
             tasks: manager.tasks().map(|(task, cloud)| (task.clone(), cloud.cloned())).collect(),
             alarms: manager.alarms().collect(),
+            promotions: manager.promotions().collect(),
             vms: vms.map(|(vm, health)| (vm, health, manager.cloud_of(vm).cloned())).collect(),
             last_event: manager.last_event(),
         };
@@ -260,6 +263,9 @@ impl Desks {
         for (alarm, due) in beginning.alarms {
             self.set_alarm(alarm, due);
         }
+        for (application, first, due) in beginning.promotions {
+            self.promote_at(application, first, due);
+        }
     }
 
     fn carry_out(&mut self, myself: &ActorRef<OfficeMessage>, effect: Effect) -> Result<(), Error> {
@@ -277,6 +283,9 @@ impl Desks {
                     let _ = asker.send(answer.map_err(CallError::Unknown));
                 }
             }
+            Effect::PromoteAt(application, first, due) => self.promote_at(application, first, due),
+            // The one is for the caller, the other for an audit.
+            Effect::Submission(_) | Effect::Requested(_) => {}
             Effect::Revoke(peer) => {
                 self.authority.revoke(peer)?;
                 self.admitted.remove(&VmId(peer.0));
@@ -326,6 +335,13 @@ impl Desks {
         }
     }
 
+    fn promote_at(&self, application: Name, first: ChangeId, due: Moment) {
+        if let Some(engine) = &self.engine {
+            let pause = Duration::from_millis(due.0.saturating_sub(Moment::now().0));
+            engine.send_after(pause, move || Message::Happened(LocalEvent::RolloutPromoted(application, first), None));
+        }
+    }
+
     fn notice(&mut self, myself: &ActorRef<OfficeMessage>, event: link::Event) {
         match event {
             link::Event::Up { peer, .. } => {
@@ -355,34 +371,36 @@ impl Desks {
 
     async fn answer(&mut self, myself: &ActorRef<OfficeMessage>, call: Call) {
         match call {
-            Call::Ask { request, clouds, application, answer } => {
-                if let Some(application) = &application
-                    && self.is_outdated(application).await
-                {
-                    // Whoever asked may be gone by now; then nobody misses the answer.
-                    let _ = answer.send(Err(CallError::Outdated(application.name.clone())));
-                    return;
-                }
+            Call::Ask { request, clouds, answer } => {
                 let about = in_words(&request);
-                let event = match application {
-                    None => LocalEvent::Asked { request, about, clouds },
-                    Some(Applied { name, record, intent, .. }) => {
-                        let about = format!("{intent} {name}: {about}");
-                        LocalEvent::Applied { request, about, clouds, application: name, record }
-                    }
-                };
+                let event = LocalEvent::Asked { request, about, clouds };
                 self.tell(Message::Happened(event, Some(first_news(answer))));
             }
-            Call::Applications { answer } => {
-                let look = move |manager: &Manager| {
-                    // Whoever asked may be gone by now; then nobody misses the answer.
-                    let _ = answer.send(manager.applications().clone());
+            Call::Submit { submission, answer } => {
+                let reply = move |outputs: &[Output<Effect>]| {
+                    let posted = outputs.iter().find_map(|output| match output {
+                        Output::Effect(Effect::Submission(posted)) => Some(posted.clone()),
+                        _ => None,
+                    });
+                    // If the caller has gone, its answer is dropped.
+                    posted.map(|posted| answer.send(posted));
                 };
-                self.tell(Message::Look(Box::new(look)));
+                self.tell(Message::Happened(LocalEvent::Submitted(submission), Some(Box::new(reply))));
             }
-            Call::Look(look) => {
-                self.tell(Message::Look(Box::new(|manager: &Manager| look(manager.machine(), manager.clouds()))));
+            Call::Rollout { application, first, promote, answer } => {
+                let event = match promote {
+                    true => LocalEvent::RolloutPromoted(application, first),
+                    false => LocalEvent::RolloutCancelled(application, first),
+                };
+                self.tell(Message::Happened(
+                    event,
+                    Some(Box::new(move |_| {
+                        // If the caller has gone, its answer is dropped.
+                        let _ = answer.send(());
+                    })),
+                ));
             }
+            Call::Look(look) => self.tell(Message::Look(Box::new(|manager: &Manager| look(manager.view())))),
             Call::EventsAfter { number, at_most, answer } => {
                 let look = move |manager: &Manager| {
                     // Whoever asked may be gone by now; then nobody misses the answer.
@@ -413,17 +431,6 @@ impl Desks {
                 myself.send_after(ANSWER_PATIENCE, move || OfficeMessage::GiveUp(number));
             }
         }
-    }
-
-    /// Whether someone else has applied it since the asker looked. Nobody else asks for changes, and the engine does things
-    /// in order: what is so now is so when it is asked.
-    async fn is_outdated(&self, application: &Applied) -> bool {
-        let Some(replaces) = application.replaces else { return false };
-        let name = application.name.clone();
-        let version = self
-            .look(move |manager| ApplicationRecord::version_of(manager.applications().get(&name).map(String::as_str)));
-        // An engine that does not answer refuses for itself.
-        version.await.is_some_and(|version| version != replaces)
     }
 
     /// Looks at the manager between two steps; nothing if nobody answers.

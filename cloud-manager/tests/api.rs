@@ -166,8 +166,12 @@ async fn a_dry_run_predicts_the_end_and_changes_nothing() {
         { "bind": "app.db → database2.sql" },
     ] });
     let predicted: Value = client.post("/v1/changes?dry-run=true", &replace).await.unwrap();
+    let end = |it: &Value| {
+        let fields = ["started", "not_started", "may_stop", "differences"];
+        fields.iter().map(|name| (name.to_string(), it["forecast"][name].clone())).collect::<serde_json::Map<_, _>>()
+    };
     assert_eq!(
-        predicted,
+        Value::Object(end(&predicted)),
         json!({ "started": 2, "not_started": 0, "may_stop": ["app"], "differences": [
             { "component": "database", "vm": "data", "now": "started", "then": "absent" },
             { "component": "database2", "vm": "data", "now": "absent", "then": "started" },
@@ -177,11 +181,11 @@ async fn a_dry_run_predicts_the_end_and_changes_nothing() {
     let mut gently = replace.clone();
     gently["strategy"] = json!("up-then-down");
     let predicted: Value = client.post("/v1/changes?dry-run=true", &gently).await.unwrap();
-    assert_eq!(predicted["may_stop"], json!([]));
+    assert_eq!(predicted["forecast"]["may_stop"], json!([]));
     // Whoever restarts takes its clients along.
     let restart = json!({ "edits": [{ "restart-component": "database" }] });
     let predicted: Value = client.post("/v1/changes?dry-run=true", &restart).await.unwrap();
-    assert_eq!(predicted["may_stop"], json!(["app", "database"]));
+    assert_eq!(predicted["forecast"]["may_stop"], json!(["app", "database"]));
     // Taking away without giving is refused, unless that is what is meant; then the application is predicted to wait.
     let mut remove = json!({ "edits": [{ "remove-component": "database" }] });
     let (status_code, _, problems) =
@@ -189,7 +193,7 @@ async fn a_dry_run_predicts_the_end_and_changes_nothing() {
     assert_eq!((status_code, problems.len()), (409, 1));
     remove["incomplete"] = json!(true);
     let predicted: Value = client.post("/v1/changes?dry-run=true", &remove).await.unwrap();
-    assert_eq!(predicted["differences"][0]["because"], json!(["db to be bound (0 of 1 are)"]));
+    assert_eq!(predicted["forecast"]["differences"][0]["because"], json!(["db to be bound (0 of 1 are)"]));
     assert_eq!(stand.direct(|theatre| theatre.stage.manager.clone()), before);
     // The end that was predicted is the end that comes.
     let _: Accepted = client.post("/v1/changes", &replace).await.unwrap();
@@ -288,6 +292,19 @@ async fn every_route_is_described_and_answers_as_described() {
         ("get", "/v1/components/{name}", "/v1/components/nobody".into(), json!(null), 404),
         ("get", "/v1/why/{name}", "/v1/why/failing".into(), json!(null), 200),
         ("get", "/v1/why/{name}", "/v1/why/nobody".into(), json!(null), 404),
+        ("post", "/v1/apply", "/v1/apply?dry-run=true".into(), apply("holdfast: 1\napplication: shop\n"), 200),
+        ("post", "/v1/apply", "/v1/apply?dry-run=true".into(), apply("application: [\n"), 422),
+        ("post", "/v1/apply", "/v1/apply".into(), json!({}), 400),
+        ("post", "/v1/scale", "/v1/scale?dry-run=true".into(), json!({ "counts": { "none": 1 } }), 404),
+        ("post", "/v1/rollback", "/v1/rollback".into(), json!({ "application": "shop" }), 409),
+        ("post", "/v1/reconcile", "/v1/reconcile?dry-run=true".into(), json!({ "names": ["shop"] }), 200),
+        ("post", "/v1/drain", "/v1/drain".into(), json!({ "vm": "shop/web[0]" }), 404),
+        ("post", "/v1/undrain", "/v1/undrain".into(), json!({ "vm": "web" }), 409),
+        ("post", "/v1/remove", "/v1/remove".into(), json!({ "application": "none" }), 404),
+        ("post", "/v1/check", "/v1/check".into(), json!({ "names": ["shop"] }), 200),
+        ("get", "/v1/planning", "/v1/planning".into(), json!(null), 200),
+        ("post", "/v1/changes/{id}/cancel", "/v1/changes/1/cancel".into(), json!(null), 409),
+        ("post", "/v1/changes/{id}/promote", "/v1/changes/1/promote".into(), json!(null), 409),
         ("get", "/v1/applications", "/v1/applications".into(), json!(null), 200),
         ("get", "/v1/applications/{name}", "/v1/applications/shop".into(), json!(null), 200),
         ("get", "/v1/applications/{name}", "/v1/applications/nobody".into(), json!(null), 404),
@@ -433,4 +450,9 @@ async fn a_cloud_that_nobody_knows_is_refused_before_anything_is_asked_of_it() {
     }
     let seen = status(&client).await;
     assert_eq!((seen.vms.len(), seen.clouds), (0, vec!["local".to_owned()]));
+}
+
+/// A request to apply an application of one file.
+fn apply(text: &str) -> Value {
+    json!({ "application": { "main": "shop.yaml", "files": { "shop.yaml": text } } })
 }

@@ -4,7 +4,7 @@ mod stand;
 
 use cloud_manager::{
     client::Client,
-    document::{Accepted, ChangeRecord, Component, Prediction},
+    document::{Accepted, ChangeRecord, Component, Plan, Standing},
 };
 use serde_json::{Value, json};
 use stand::Stand;
@@ -67,7 +67,8 @@ async fn the_end_is_the_predicted_one_and_nobody_stops_who_was_not_named() {
         let before = states(&client).await;
         let change = Chance(seed).change(&before);
         // Some changes make no sense; those are refused either way, and nothing is to be learnt from them.
-        let Ok(predicted) = client.post::<Prediction>("/v1/changes?dry-run=true", &change).await else { continue };
+        let Ok(plan) = client.post::<Plan>("/v1/changes?dry-run=true", &change).await else { continue };
+        let predicted = plan.forecast;
         let accepted: Accepted = client.post("/v1/changes", &change).await.unwrap();
         let after = states(&client).await;
         let record: ChangeRecord = client.get(&format!("/v1/changes/{}", accepted.change)).await.unwrap();
@@ -76,9 +77,9 @@ async fn the_end_is_the_predicted_one_and_nobody_stops_who_was_not_named() {
         assert_eq!(after.len(), predicted.started + predicted.not_started, "seed {seed}: {change:#}");
         for difference in &predicted.differences {
             let now = after.get(&difference.component);
-            let fits = match difference.then.as_str() {
-                "absent" => now.is_none(),
-                then => now == Some(&(then == "started")),
+            let fits = match difference.then {
+                Standing::Absent => now.is_none(),
+                then => now == Some(&(then == Standing::Started)),
             };
             assert!(fits, "seed {seed}: {difference:?}: {change:#}");
         }
@@ -115,7 +116,8 @@ async fn a_provider_that_never_starts_keeps_nobody_up() {
     ] });
     let _: Accepted = client.post("/v1/changes", &edits).await.unwrap();
     let remove = json!({ "strategy": "up-then-down", "incomplete": true, "edits": [{ "remove-component": "base" }] });
-    let predicted: Prediction = client.post("/v1/changes?dry-run=true", &remove).await.unwrap();
+    let plan: Plan = client.post("/v1/changes?dry-run=true", &remove).await.unwrap();
+    let predicted = plan.forecast;
     assert_eq!(predicted.may_stop, ["middle", "top"]);
     let top = predicted.differences.iter().find(|it| it.component == "top").unwrap();
     assert_eq!(top.because, ["middle to be started, for need", "idle to be started, for need"]);

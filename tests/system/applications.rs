@@ -69,10 +69,10 @@ async fn the_three_tiers_go_up_change_and_come_down_as_planned() {
     // A changed database: the plan says who will stop and who will start, and that is what happens. In which order is for
     // the audit to prove: reports of different VMs may overtake each other on their way to the manager.
     std::fs::write(&path, text.replace("echo database at", "echo another database at")).unwrap();
-    let planned = site.done(&["plan", path.to_str().unwrap(), "--live", "--json"]);
+    let planned = site.done(&["plan", path.to_str().unwrap(), "--json"]);
     let planned: Value = serde_json::from_str(&planned).unwrap();
-    assert_eq!(planned["difference"]["components"]["mysql[0]"]["replaced"][0], "operation start");
-    assert_eq!(planned["difference"]["unchanged"]["components"], 4);
+    assert_eq!(planned["applications"][0]["difference"]["components"]["mysql[0]"]["replaced"][0], "operation start");
+    assert_eq!(planned["applications"][0]["difference"]["unchanged"]["components"], 4);
     let after = site.status().await.newest_event;
     apply(&site, &path);
     // Message for message: what was foreseen is what happened. Only what happens at the same time on different machines may
@@ -83,11 +83,11 @@ async fn the_three_tiers_go_up_change_and_come_down_as_planned() {
         messages
     };
     let seen: Value = serde_json::from_str(&site.done(&["audit", "manager", "--change", "2", "--json"])).unwrap();
-    assert_eq!(messages(&seen["messages"]), messages(&planned["foresight"]["trace"]));
+    assert_eq!(messages(&seen["messages"]), messages(&planned["forecast"]["trace"]));
     assert!(messages(&seen["messages"]).len() > 20);
     let told = told_since(&site, after).await;
     for (verb, state) in [("stop", "stopped"), ("start", "started")] {
-        let moments = planned["foresight"]["moments"].as_array().unwrap();
+        let moments = planned["forecast"]["moments"].as_array().unwrap();
         let foreseen: BTreeSet<String> = moments
             .iter()
             .flat_map(|it| it[verb].as_array().unwrap())
@@ -392,7 +392,7 @@ async fn spark_works_beside_its_data_and_the_job_comes_last() {
     let path = example("spark-on-hdfs.yaml");
     let file = path.to_str().unwrap();
     let planned: Value = serde_json::from_str(&site.done(&["plan", file, "--json"])).unwrap();
-    let moments = planned["foresight"]["moments"].as_array().unwrap();
+    let moments = planned["forecast"]["moments"].as_array().unwrap();
     let starts: Vec<Vec<&str>> = moments
         .iter()
         .map(|it| it["start"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect())

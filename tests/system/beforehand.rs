@@ -61,8 +61,7 @@ components:
 
     // A cloud that is not there is told by plan, dry run and apply.
     std::fs::write(site.place.join("a.yaml"), text.replace("cloud: local", "cloud: loacl")).unwrap();
-    for command in [&["plan", "a.yaml", "--live"][..], &["apply", "a.yaml", "--dry-run"], &["apply", "a.yaml", "--yes"]]
-    {
+    for command in [&["plan", "a.yaml"][..], &["apply", "a.yaml", "--dry-run"], &["apply", "a.yaml", "--yes"]] {
         let told = site.refused(command);
         assert!(told.contains("✗ vms v: there is no cloud \"loacl\" (known: local)"), "{told}");
     }

@@ -103,7 +103,7 @@ async fn why_a_start_failed_is_told_wherever_one_looks() {
     assert!(told.contains("a/slow[0] is starting") && !told.contains('✓'), "{told}");
     assert!(told.ends_with(&format!("✗ a/slow[0]: start failed: {why}\n    no gate\n    beginning\n")), "{told}");
     let told = site.refused(&["reconcile", "a", "--yes"]);
-    assert!(told.contains(&format!("↻ slow[0] starts again: start failed: {why}")), "{told}");
+    assert!(told.contains(&format!("↻ slow[0] is restarted: start failed: {why}")), "{told}");
     fs::write(&gate, "").unwrap();
     let seen = site.status().await.newest_event;
     let told = site.done(&["component", "retry", "a/slow[0]"]);
@@ -184,11 +184,11 @@ async fn whoever_is_not_asked_is_not_well() {
     for (component, vm) in [("far", "edge"), ("close", "near")] {
         site.done(&["component", "add", component, "--on", vm, "--start", "exec sleep 100000"]);
     }
-    assert!(site.done(&["check"]).contains("✓ Everything is as it was asked for (2 components looked at)"));
+    assert!(site.done(&["check"]).contains("✓ Everything is as it was asked for (2 components examined)"));
     site.kill_last_agent();
     let told = site.refused(&["check"]);
     assert!(told.starts_with("? far: ") && !told.contains('✓'), "{told}");
-    assert!(told.ends_with("? 1 of 2 components could not be asked; nothing else is wrong.\n"), "{told}");
+    assert!(told.ends_with("? 1 of 2 components could not be examined; nothing else is wrong.\n"), "{told}");
     site.start_agent("edge", None);
     site.done(&["check"]);
     site.remove_everything().await;

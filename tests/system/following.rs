@@ -93,11 +93,11 @@ async fn a_provider_comes_back_with_new_values_and_exactly_those_who_were_told_t
 async fn a_provider_is_replaced_and_the_plan_says_who_restarts() {
     let (site, path) = cached("followed");
     let arguments = ["--set", "apps=1", "--set", "size=2"];
-    let plan = site.done(&[&["plan", path.to_str().unwrap(), "--live", "--json"][..], &arguments].concat());
+    let plan = site.done(&[&["plan", path.to_str().unwrap(), "--json"][..], &arguments].concat());
     let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
     // Of the shelf it is known that it has the same mark again.
     let stops = ["app[0]", "cache[0]", "front[0]", "shelf[0]"];
-    assert_eq!(plan["foresight"]["stopped"], serde_json::json!(stops));
+    assert_eq!(plan["forecast"]["stopped"], serde_json::json!(stops));
     let after = site.status().await.newest_event;
     site.done(&[&["apply", path.to_str().unwrap(), "--yes"][..], &arguments].concat());
     let mut stopped = order(&site.told_since(after).await, "stopping");

@@ -17,6 +17,7 @@ mod network;
 mod operate;
 mod real;
 mod reasons;
+mod rollouts;
 #[path = "../../cli/tests/session/mod.rs"]
 mod session;
 mod site;

@@ -4,7 +4,7 @@
 use crate::HOLDFAST;
 use crate::site::{Site, bind, order};
 use cloud_manager::client::{ClientError, segment};
-use cloud_manager::document::{Accepted, ApplicationRecord, Component, NewChange, NewComponent};
+use cloud_manager::document::{Accepted, ApplicationDocument, ApplyRequest, Component, NewComponent, Submitted};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
@@ -59,7 +59,7 @@ async fn components(site: &Site) -> Vec<Component> {
 async fn drift_is_found_and_mended_in_safe_order() {
     let (site, path) = shop("drift");
     let told = site.done(&["check"]);
-    assert!(told.contains("Everything is as it was asked for (5 components looked at)"), "{told}");
+    assert!(told.contains("Everything is as it was asked for (5 components examined)"), "{told}");
 
     // Somebody edits a file, removes a component and adds one by hand.
     let edited = site.file("shop/database[0]", "database.conf").await;
@@ -79,13 +79,13 @@ async fn drift_is_found_and_mended_in_safe_order() {
     // A file that is applied again is made again, too; but it knows nothing of what is on the machines.
     let told = site.done(&["apply", path.to_str().unwrap(), "--dry-run"]);
     assert!(
-        told.contains("+ web[3]") && told.contains("- web[9]") && !told.contains("database[0] starts again"),
+        told.contains("+ web[3]") && told.contains("- web[9]") && !told.contains("database[0] is restarted"),
         "{told}"
     );
 
     let after = site.status().await.newest_event;
     let told = site.done(&["reconcile", "shop", "--yes"]);
-    assert!(told.contains("↻ database[0] starts again: file database.conf was changed"), "{told}");
+    assert!(told.contains("↻ database[0] is restarted: file database.conf was changed"), "{told}");
     let told = site.told_since(after).await;
     // Whoever needs the database stops before it does, and starts after it has.
     assert!(order(&told, "stopped").contains(&"shop/web[0]".to_owned()), "{told:?}");
@@ -116,12 +116,12 @@ async fn one_component_is_mended_and_the_others_are_left() {
         "{told}"
     );
     assert_eq!(told.lines().count(), 2, "{told}");
-    assert!(site.done(&["check", "shop/web[1]"]).contains("(1 components looked at)"));
+    assert!(site.done(&["check", "shop/web[1]"]).contains("(1 components examined)"));
 
     // One that is missing comes back with its bindings, and nothing else is touched.
     let after = site.status().await.newest_event;
     let told = site.done(&["reconcile", "shop/web[3]", "--yes"]);
-    let left = "3 other things of shop are not as asked for; holdfast reconcile shop mends them";
+    let left = "3 other things of shop differ from what was applied; holdfast reconcile shop mends them";
     assert!(told.contains("+ web[3] on web[1]") && told.contains(left), "{told}");
     let events = site.told_since(after).await;
     assert_eq!(order(&events, "started"), ["shop/web[3]"]);
@@ -130,6 +130,7 @@ async fn one_component_is_mended_and_the_others_are_left() {
     // One whose file was changed starts again.
     let told = site.done(&["reconcile", "shop/web[0]", "--dry-run", "--json"]);
     let told: Value = serde_json::from_str(&told).unwrap();
+    let told = &told["applications"][0];
     assert_eq!((&told["restarts"], &told["left"]), (&json!({ "web[0]": ["file web.conf was changed"] }), &json!(2)));
     let after = site.status().await.newest_event;
     site.done(&["reconcile", "shop/web[0]", "--yes"]);
@@ -138,7 +139,10 @@ async fn one_component_is_mended_and_the_others_are_left() {
 
     // One that nobody asked for goes. What is left is still known to be wrong.
     let told = site.done(&["reconcile", "shop/web[9]", "--yes"]);
-    assert!(told.contains("- web[9]") && told.contains("1 other thing of shop is not as asked for"), "{told}");
+    assert!(
+        told.contains("- web[9]") && told.contains("1 other thing of shop differs from what was applied"),
+        "{told}"
+    );
     let told = site.refused(&["check"]);
     assert_eq!(told, "✗ shop/database[0]: file database.conf was changed\n");
     let told = site.done(&["reconcile", "shop/web[2]", "--yes"]);
@@ -148,7 +152,7 @@ async fn one_component_is_mended_and_the_others_are_left() {
     // One that was moved by hand goes back to where it was put.
     site.done(&["component", "replace", "shop/web[2]", "--on", "shop/web[1]"]);
     let told = site.refused(&["check", "shop"]);
-    assert!(told.contains("web[2] is not as it should be: moves from web[1] to web[0]"), "{told}");
+    assert!(told.contains("web[2] differs from what was applied: moves from web[1] to web[0]"), "{told}");
     let told = site.done(&["reconcile", "shop/web[2]", "--yes"]);
     assert!(told.contains("± web[2] is replaced: moves from web[1] to web[0]"), "{told}");
     site.done(&["check"]);
@@ -170,7 +174,7 @@ async fn what_cannot_be_mended_alone_is_refused_before_anything_is_touched() {
     // What nobody applied can be looked at, and not made as it should be.
     let told = site.refused(&["reconcile", "shop", "helper", "--yes"]);
     assert!(told.contains("helper belongs to no application as it was applied"), "{told}");
-    assert!(site.done(&["check", "helper"]).contains("(1 components looked at)"));
+    assert!(site.done(&["check", "helper"]).contains("(1 components examined)"));
     assert_eq!(site.status().await.newest_event, before);
 
     // A provider comes back with those who were bound to it.
@@ -204,14 +208,14 @@ async fn another_under_the_same_name_is_found_and_replaced() {
     site.make(&change).await;
     let told = site.refused(&["check"]);
     let wrong = [
-        "✗ shop: database[0] is not as it should be: operation start",
-        "✗ shop: web[1] is not as it should be: parameter greeting: \"go away\" → \"hello\", parameter haste goes",
-        "✗ shop: web[2] is not as it should be: db needs strong 1, not 2",
+        "✗ shop: database[0] differs from what was applied: operation start",
+        "✗ shop: web[1] differs from what was applied: parameter greeting: \"go away\" → \"hello\", parameter haste goes",
+        "✗ shop: web[2] differs from what was applied: db needs strong 1, not 2",
     ];
     assert_eq!(told.lines().collect::<Vec<_>>(), wrong);
     assert!(
         site.done(&["status"])
-            .contains("database[0] is not as it should be: operation start (holdfast reconcile shop)")
+            .contains("database[0] differs from what was applied: operation start (holdfast reconcile shop)")
     );
     let told = site.done(&["apply", path.to_str().unwrap(), "--dry-run"]);
     assert!(told.contains("± database[0] is replaced: operation start") && !told.contains("swordfish"), "{told}");
@@ -249,7 +253,7 @@ async fn nobody_is_shown_a_secret() {
         &["status", "--json"][..],
         &["history", "--json"],
         &["show", "1", "--chart", "text"],
-        &["plan", "shop.yaml", "--live", "--json"],
+        &["plan", "shop.yaml", "--json"],
         &["component", "list", "--json"],
         &["binding", "list", "--json"],
     ] {
@@ -282,16 +286,15 @@ async fn a_group_is_replaced_a_few_at_a_time() {
     let (site, path) = shop("rolling");
     fs::write(&path, SHOP.replace("greeting: hello", "greeting: welcome")).unwrap();
     // How long a start takes is known from the first time; nothing has been stopped so far.
-    let planned: Value =
-        serde_json::from_str(&site.done(&["plan", path.to_str().unwrap(), "--live", "--json"])).unwrap();
-    let steps = planned["foresight"]["critical_path"].as_array().unwrap();
+    let planned: Value = serde_json::from_str(&site.done(&["plan", path.to_str().unwrap(), "--json"])).unwrap();
+    let steps = planned["forecast"]["critical_path"].as_array().unwrap();
     let mut starts = steps.iter().filter_map(Value::as_str).filter(|it| it.starts_with("start "));
     assert!(starts.all(|it| !it.ends_with(" 1.00 s")), "{planned}");
-    assert_eq!(planned["foresight"]["known"], false);
+    assert_eq!(planned["forecast"]["known"], false);
     // Each step has its own part of what will happen.
-    let planned = site.done(&["plan", path.to_str().unwrap(), "--live", "--rolling", "1", "--json"]);
+    let planned = site.done(&["plan", path.to_str().unwrap(), "--rolling", "1", "--json"]);
     let planned: Value = serde_json::from_str(&planned).unwrap();
-    for moment in planned["foresight"]["moments"].as_array().unwrap() {
+    for moment in planned["forecast"]["moments"].as_array().unwrap() {
         let names = moment["stop"].as_array().unwrap().iter().chain(moment["start"].as_array().unwrap());
         let own = format!("web[{}]", moment["step"]);
         assert!(names.into_iter().all(|it| *it == own), "{moment}");
@@ -385,16 +388,16 @@ components: {{ tool: {{ type: Tool }}, user: {{ type: User, count: {users} }} }}
     assert!(all.len() == 2 && all.iter().all(|it| it.prepare_ms.is_some()), "{all:?}");
     // Whoever comes now stops nobody, so how long that would take plays no part.
     fs::write(&path, text(1, 2)).unwrap();
-    let planned = site.done(&["plan", "tools.yaml", "--live", "--json"]);
-    assert_eq!(serde_json::from_str::<Value>(&planned).unwrap()["foresight"]["known"], true);
+    let planned = site.done(&["plan", "tools.yaml", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&planned).unwrap()["forecast"]["known"], true);
     // Once both were stopped, too, nothing has to be supposed.
     let foreseen = || -> Value {
         fs::write(&path, text(2, 1)).unwrap();
-        serde_json::from_str(&site.done(&["plan", "tools.yaml", "--live", "--json"])).unwrap()
+        serde_json::from_str(&site.done(&["plan", "tools.yaml", "--json"])).unwrap()
     };
-    assert_eq!(foreseen()["foresight"]["known"], false);
+    assert_eq!(foreseen()["forecast"]["known"], false);
     site.done(&["component", "restart", "tools/tool[0]"]);
-    assert_eq!(foreseen()["foresight"]["known"], true);
+    assert_eq!(foreseen()["forecast"]["known"], true);
     site.remove_everything().await;
 }
 
@@ -420,12 +423,12 @@ async fn a_vm_is_emptied_and_used_again() {
     site.done(&["scale", "web=4", "--yes"]);
     assert!(site.refused(&["vm", "drain", "shop/web[1]", "--yes"]).contains("each of its VMs is drained"));
     assert!(site.refused(&["vm", "undrain", "shop/web[7]"]).contains("the application has no such VM"));
-    assert!(site.done(&["vm", "undrain", "shop/web[1]"]).contains("shop/web[1] is in use already"));
+    assert!(site.done(&["vm", "undrain", "shop/web[1]"]).contains("Nothing is different."));
     // Nothing moves, so nobody is asked.
     site.done(&["vm", "undrain", "shop/web[0]"]);
     assert!(!site.done(&["vm", "list"]).contains("drained"));
     let told = site.done(&["history"]);
-    let asked = ["undrain shop: ", "scale shop: ", "drain shop: ", "apply shop: "];
+    let asked = ["scale shop: ", "drain shop: ", "apply shop: "];
     assert!(asked.iter().all(|it| told.contains(&format!("  {it}"))), "{told}");
     let told = site.done(&["scale", "web=6", "--yes"]);
     assert!(told.contains("+ web[4] on web[0]") && told.contains("+ web[5] on web[0]"), "{told}");
@@ -460,21 +463,20 @@ async fn a_change_under_way_can_be_followed_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_looked_too_early_is_told_to_look_again() {
+async fn a_request_from_an_outdated_version_is_refused() {
     let (site, _) = shop("fence");
-    let kept: Vec<ApplicationRecord> = site.client.get("/v1/applications").await.unwrap();
-    let [ApplicationRecord { name, record, version, .. }] = kept.as_slice() else { panic!("{kept:?}") };
-    let ask = |version: Option<u64>| NewChange {
-        application: Some(ApplicationRecord { name: name.clone(), record: record.clone(), version, intent: None }),
-        ..NewChange::default()
-    };
-    for outdated in [Some(0), version.map(|it| it ^ 2)] {
-        let refused = site.client.post::<Accepted>("/v1/changes", &ask(outdated)).await.unwrap_err();
-        let ClientError::Refused(_, problems) = refused else { panic!("{refused}") };
-        assert!(problems.error.contains("was changed by someone else meanwhile"), "{problems:?}");
+    let kept: ApplicationDocument = site.client.get("/v1/applications/shop").await.unwrap();
+    let mut request = ApplyRequest { application: kept.files.unwrap(), ..ApplyRequest::default() };
+    for outdated in [0, kept.version + 1] {
+        request.how.versions = [("shop".to_owned(), outdated)].into();
+        let refused = site.client.post::<Submitted>("/v1/apply", &request).await.unwrap_err();
+        let ClientError::Refused(409, problems) = refused else { panic!("{refused}") };
+        assert!(problems.error.contains("it was changed meanwhile"), "{problems:?}");
     }
-    for fine in [*version, None] {
-        site.client.post::<Accepted>("/v1/changes", &ask(fine)).await.unwrap();
+    for fine in [vec![("shop".to_owned(), kept.version)], vec![]] {
+        request.how.versions = fine.into_iter().collect();
+        let submitted: Submitted = site.client.post("/v1/apply", &request).await.unwrap();
+        assert_eq!((submitted.change, submitted.versions["shop"]), (None, kept.version));
     }
     site.remove_everything().await;
 }

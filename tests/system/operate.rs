@@ -190,3 +190,13 @@ fn happen(stand: &Stand, what: &str) {
         _ => panic!("{what:?} cannot happen"),
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plain_http_is_enough_to_run_an_application() {
+    let site = crate::site::Site::open("plain-http");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/system/plain_http.py");
+    let output = Command::new("python3").arg(script).arg(site.data().join("access.json")).output();
+    let output = output.expect("Python is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    site.remove_everything().await;
+}

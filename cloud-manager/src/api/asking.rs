@@ -1,12 +1,13 @@
 //! Requests: the routes that change something.
 
 use super::{
-    Api, TokensError, forecast, now_ms,
+    Api, TokensError,
+    applications::{DryRun, forecast_change},
+    now_ms,
     problem::{Problem, json},
     reading::{Asked, Document, Named, Part},
 };
-use crate::document::{Accepted, ApplicationRecord, JoinToken, NewChange, NewJoinToken, NewToken, OperatorToken};
-use crate::handle::Applied;
+use crate::document::{Accepted, JoinToken, NewChange, NewJoinToken, NewToken, OperatorToken};
 use crate::office::LOCAL;
 use axum::{
     extract::State,
@@ -14,12 +15,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use protocol::{
-    Name, NameError,
+    Name,
     manager::{News, Request},
 };
 use runtime::VmName;
-use serde::Deserialize;
-use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -50,16 +49,9 @@ impl Api {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct ChangeQuery {
-    #[serde(default)]
-    dry_run: bool,
-}
-
 pub(super) async fn make(
     State(api): State<Api>,
-    Asked(query): Asked<ChangeQuery>,
+    Asked(query): Asked<DryRun>,
     Document(mut change): Document<NewChange>,
 ) -> Result<Response, Problem> {
     if change.takes_secrets_over() {
@@ -73,36 +65,16 @@ pub(super) async fn make(
             return Err(Problem::malformed("secrets cannot be taken over", problems));
         }
     }
-    let application = change.application.as_ref().map(applied).transpose()?;
     let (change, clouds) = change.read().map_err(|problems| Problem::malformed("the change is malformed", problems))?;
     let unknown: BTreeSet<&String> = clouds.values().filter(|cloud| *cloud != LOCAL).collect();
     if !unknown.is_empty() {
         let problems = unknown.iter().map(|cloud| format!("there is no cloud {cloud:?} (known: {LOCAL})")).collect();
-        return Err(Problem::malformed("nobody can make the VMs, and nothing has changed", problems));
+        return Err(Problem::malformed("no cloud can make the VMs, and nothing has changed", problems));
     }
-    match application {
-        _ if query.dry_run => {}
-        None => return api.ask(Request::Make(change), clouds).await,
-        Some(application) => {
-            let events_after = *api.manager.newest().borrow();
-            return api.answer(events_after, api.manager.apply(Request::Make(change), clouds, application).await?);
-        }
+    if query.dry_run {
+        return forecast_change(&api, change).await;
     }
-    let copy = api.manager.look(protocol::CloudManager::clone).await?;
-    let predicted = tokio::task::spawn_blocking(move || forecast::predict(copy, change)).await;
-    let predicted = predicted.map_err(|error| {
-        tracing::error!(%error, "a prediction broke off");
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the prediction broke off")
-    })?;
-    Ok(json(StatusCode::OK, &predicted?))
-}
-
-fn applied(application: &ApplicationRecord) -> Result<Applied, Problem> {
-    let malformed =
-        |error: NameError| Problem::malformed("the application's name is malformed", vec![error.to_string()]);
-    let record = Some(&application.record).filter(|record| !record.is_null()).map(Value::to_string);
-    let name = Name::new(&application.name).map_err(malformed)?;
-    Ok(Applied { name, record, replaces: application.version, intent: application.intent.unwrap_or_default() })
+    api.ask(Request::Make(change), clouds).await
 }
 
 pub(super) async fn retry(State(api): State<Api>, Named(component): Named) -> Result<Response, Problem> {

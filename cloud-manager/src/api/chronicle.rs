@@ -4,11 +4,11 @@
 //! They are read once, in order, and folded into a few small maps; looking again reads only what is new.
 
 use crate::{
-    document::{ChangeRecord, Deaths, PhaseRecord, digest::digest},
+    document::{ChangeRecord, Deaths, PhaseRecord},
     handle::{Event, Halted, ManagerHandle},
 };
 use protocol::{
-    ChangeId, ComponentId, ComponentState, Kind, Need, Operation, VmId,
+    ChangeId, ComponentId, ComponentState, Need, Operation, VmId,
     manager::{Book, ComponentEntry, News},
 };
 use std::{
@@ -32,8 +32,6 @@ pub(super) struct Chronicle {
     vms: BTreeMap<VmId, VmLife>,
     /// How long the last operations of each component took, by name: who comes back takes about as long.
     lengths: BTreeMap<String, Lengths>,
-    /// The number of each component's definition, which never changes: it is long to reckon, and often asked for.
-    digests: BTreeMap<ComponentId, u64>,
     /// From when to when each component was there before its first start, until it is clear what it did meanwhile.
     beginnings: BTreeMap<ComponentId, (u64, u64)>,
 }
@@ -87,21 +85,12 @@ impl Chronicle {
 
     /// Takes note of what only the book knows of components that are new.
     pub(super) fn learn(&mut self, book: &Book) {
-        let mut alike: BTreeMap<&Kind, u64> = BTreeMap::new();
-        for entry in book.components() {
-            let Some(id) = entry.id else { continue };
-            let reckon = || *alike.entry(&entry.kind).or_insert_with(|| digest(&entry.kind));
-            self.digests.entry(id).or_insert_with(reckon);
-        }
         for (component, (from, to)) in mem::take(&mut self.beginnings) {
             let entry =
                 book.component_by_id(component).filter(|it| it.kind.prepares && self.all_were_there(book, it, from));
             if let Some(entry) = entry {
                 self.lengths.entry(entry.name.to_string()).or_default().prepare_ms = Some(to - from);
             }
-        }
-        if self.digests.len() > book.components().count() + STRANGERS_MAX {
-            self.digests.retain(|component, _| book.component_by_id(*component).is_some());
         }
     }
 
@@ -111,11 +100,6 @@ impl Chronicle {
         let started = |life: &Life| life.state == Some(ComponentState::Started) && life.since_ms <= from;
         let is_there = |it: &ComponentEntry| it.id.and_then(|id| self.components.get(&id)).is_some_and(started);
         book.borrowed(entry).all(|it| matches!(it.need(), Need::Weak(_)) || is_there(book.provider_of(it)))
-    }
-
-    /// The number of a component's definition.
-    pub(super) fn digest(&self, component: ComponentId) -> Option<u64> {
-        self.digests.get(&component).copied()
     }
 
     /// Forgets the components that went without news of their own, with a lost VM.

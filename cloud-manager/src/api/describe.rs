@@ -2,9 +2,10 @@
 
 use super::routes::{Gives, Route, table};
 use crate::document::{
-    Accepted, ApplicationRecord, Binding, ChangeRecord, Component, ComponentDetail, EventDocument, Gap, JoinToken,
-    NewChange, NewJoinToken, NewToken, OperatorToken, Prediction, Problems, RunningChange, Status, Token, Vm, Well,
-    Why,
+    Accepted, ApplicationDocument, ApplyRequest, Binding, Cancellation, ChangeRecord, CheckRequest, Component,
+    ComponentDetail, DrainRequest, Drift, EventDocument, Gap, JoinToken, NewChange, NewJoinToken, NewToken,
+    OperatorToken, Plan, PlanningDocument, Problems, ReconcileRequest, RemoveRequest, RollbackRequest, RunningChange,
+    ScaleRequest, Status, Submitted, Token, Vm, Well, Why,
 };
 use serde_json::Value;
 use utoipa::{
@@ -22,11 +23,16 @@ use utoipa::{
 #[derive(OpenApi)]
 #[openapi(components(schemas(
     Accepted,
-    ApplicationRecord,
+    ApplicationDocument,
+    ApplyRequest,
     Binding,
+    Cancellation,
     ChangeRecord,
+    CheckRequest,
     Component,
     ComponentDetail,
+    DrainRequest,
+    Drift,
     EventDocument,
     Gap,
     JoinToken,
@@ -34,10 +40,16 @@ use utoipa::{
     NewJoinToken,
     NewToken,
     OperatorToken,
-    Prediction,
+    Plan,
+    PlanningDocument,
     Problems,
+    ReconcileRequest,
+    RemoveRequest,
+    RollbackRequest,
     RunningChange,
+    ScaleRequest,
     Status,
+    Submitted,
     Token,
     Vm,
     Well,
@@ -46,14 +58,15 @@ use utoipa::{
 struct Documents;
 
 /// What can go wrong, by status.
-const PROBLEMS: [(u16, &str); 8] = [
+const PROBLEMS: [(u16, &str); 9] = [
     (400, "The request is malformed; every problem is listed"),
     (401, "No token, or one that is not known"),
     (403, "The token does not allow this"),
     (404, "There is no such thing"),
     (408, "The body took too long to arrive"),
     (409, "The manager refused; every reason is listed, and nothing has changed"),
-    (413, "The body is too long"),
+    (413, "The body, or what was asked for, is too large"),
+    (422, "The application's files are wrong; every problem is listed with its place"),
     (503, "The manager is halting, or there is too much to do"),
 ];
 

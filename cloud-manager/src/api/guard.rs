@@ -1,25 +1,34 @@
 //! What every request passes: is there room, whose token is it, may its role do this, and how long may it take.
 
 use super::{Api, problem::Problem};
-use crate::document::Role;
+use crate::document::{Role, Token};
 use axum::{
     extract::{Request, State},
     http::{HeaderMap, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use std::time::Duration;
 use tokio::time::timeout;
 
 /// Lets a request in if its token allows what the route asks for; no token is needed if the route asks for none.
-pub(super) async fn guard(State((api, role)): State<(Api, Option<Role>)>, request: Request, next: Next) -> Response {
+pub(super) async fn guard(
+    State((api, role, is_long)): State<(Api, Option<Role>, bool)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     match let_in(&api, role, request.headers()) {
         Err(problem) => problem.into_response(),
-        Ok(()) => work(&api, request, next).await.unwrap_or_else(Problem::into_response),
+        Ok(token) => {
+            token.map(|token| request.extensions_mut().insert(token));
+            let patience = if is_long { api.settings.plan_patience } else { api.settings.answer_patience };
+            work(&api, patience, request, next).await.unwrap_or_else(Problem::into_response)
+        }
     }
 }
 
-fn let_in(api: &Api, role: Option<Role>, headers: &HeaderMap) -> Result<(), Problem> {
-    let Some(role) = role else { return Ok(()) };
+fn let_in(api: &Api, role: Option<Role>, headers: &HeaderMap) -> Result<Option<Token>, Problem> {
+    let Some(role) = role else { return Ok(None) };
     let unknown = |error: &str| Problem::new(StatusCode::UNAUTHORIZED, error);
     let presented = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok());
     let text =
@@ -31,16 +40,16 @@ fn let_in(api: &Api, role: Option<Role>, headers: &HeaderMap) -> Result<(), Prob
         let error = format!("the token allows to {}, and this needs {role}", token.role);
         return Err(Problem::new(StatusCode::FORBIDDEN, error));
     }
-    Ok(())
+    Ok(Some(token))
 }
 
-async fn work(api: &Api, request: Request, next: Next) -> Result<Response, Problem> {
+async fn work(api: &Api, patience: Duration, request: Request, next: Next) -> Result<Response, Problem> {
     if *api.halting.borrow() {
         return Err(crate::handle::Halted.into());
     }
     let busy = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once (try again in a moment)");
     let _room = api.requests.try_acquire().map_err(busy)?;
-    timeout(api.settings.answer_patience, next.run(request)).await.map_err(|_| {
+    timeout(patience, next.run(request)).await.map_err(|_| {
         let error = "the manager took too long to answer (it may still do what was asked: look before asking again)";
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, error)
     })

@@ -8,11 +8,12 @@ use super::{
     reading::{Asked, Named, Part},
     view, why,
 };
-use crate::document::{ApplicationRecord, EventDocument, NewComponent, Well};
+use crate::document::{EventDocument, NewComponent, Well};
 use crate::handle::{CallError, Clouds};
+use crate::machine::View;
 use axum::{extract::State, http::StatusCode, response::Response};
 use protocol::letter::Question;
-use protocol::{ChangeId, CloudManager, Kind, Name, manager::ImportEntry};
+use protocol::{ChangeId, CloudManager, Kind, manager::ImportEntry};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
 
@@ -31,17 +32,25 @@ impl Api {
     }
 
     /// Looks at the machine and its clouds with the chronicle at hand.
-    async fn look<T: Send + 'static>(
+    pub(super) async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&CloudManager, &Clouds, &Chronicle) -> T + Send + 'static,
     ) -> Result<T, Problem> {
+        self.look_at_all(|manager, chronicle| look(manager.machine, manager.clouds, chronicle)).await
+    }
+
+    /// Looks at the machine and everything that is kept beside it, with the chronicle at hand.
+    pub(super) async fn look_at_all<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(View<'_>, &Chronicle) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
         let mut chronicle = self.chronicle().await?;
-        let looking = move |machine: &CloudManager, clouds: &Clouds| {
-            chronicle.forget_strangers(machine.book());
-            chronicle.learn(machine.book());
-            look(machine, clouds, &chronicle)
+        let looking = move |manager: View<'_>| {
+            chronicle.forget_strangers(manager.book());
+            chronicle.learn(manager.book());
+            look(manager, &chronicle)
         };
-        Ok(self.manager.look_at_clouds(looking).await?)
+        Ok(self.manager.look_at_all(looking).await?)
     }
 }
 
@@ -59,13 +68,16 @@ pub(super) async fn description() -> Response {
 }
 
 pub(super) async fn status(State(api): State<Api>) -> Result<Response, Problem> {
-    let mut status = api.look(view::status).await?;
+    let mut status = api.look_at_all(view::status).await?;
     status.at_ms = now_ms();
+    if !status.applications.is_empty() {
+        status.attention.extend(api.drift_of_records().await?);
+    }
     found(&status)
 }
 
 pub(super) async fn vms(State(api): State<Api>) -> Result<Response, Problem> {
-    found(&api.manager.look(|machine| view::vms(machine.book())).await?)
+    found(&api.manager.look_at_all(view::vms).await?)
 }
 
 pub(super) async fn components(State(api): State<Api>) -> Result<Response, Problem> {
@@ -84,9 +96,11 @@ pub(super) async fn component(State(api): State<Api>, Named(name): Named) -> Res
 }
 
 pub(super) async fn why(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
-    let missing = format!("there is no component and no VM {name:?}");
-    let answers = api.look(move |machine, clouds, chronicle| why::why(machine, clouds, chronicle, &name)).await?;
-    if answers.is_empty() { Err(Problem::not_found(missing)) } else { found(&answers) }
+    let answers = api.look_at_all(move |manager, chronicle| {
+        let answers = why::why(manager.machine, manager.clouds, chronicle, &name);
+        if answers.is_empty() { why::missing(manager, &name).map(|it| vec![it]) } else { Ok(answers) }
+    });
+    found(&answers.await?.map_err(Problem::not_found)?)
 }
 
 pub(super) async fn definition(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
@@ -182,22 +196,4 @@ fn plain(text: String) -> Response {
 
 pub(super) async fn tokens(State(api): State<Api>) -> Result<Response, Problem> {
     found(&api.tokens.list())
-}
-
-pub(super) async fn applications(State(api): State<Api>) -> Result<Response, Problem> {
-    let kept = api.manager.applications().await?;
-    found(&kept.into_iter().map(|(name, record)| recorded(&name, &record)).collect::<Vec<_>>())
-}
-
-pub(super) async fn application(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
-    let kept = api.manager.applications().await?;
-    let record = kept.get(&name).ok_or_else(|| Problem::not_found(format!("there is no application {name:?}")))?;
-    found(&recorded(&name, record))
-}
-
-fn recorded(name: &Name, record: &str) -> ApplicationRecord {
-    // It was JSON when it came in.
-    let version = Some(ApplicationRecord::version_of(Some(record)));
-    let record = serde_json::from_str(record).unwrap_or_default();
-    ApplicationRecord { name: name.to_string(), record, version, intent: None }
 }

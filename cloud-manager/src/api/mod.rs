@@ -1,4 +1,4 @@
-//! HTTPS and JSON for operators, in front of the [`crate::manager`].
+//! HTTPS and JSON for operators, in front of the [`ManagerHandle`].
 //!
 //! A request passes the guard (is there room, whose token is it, may its role do this), is read into a document, becomes
 //! one call at the manager, and its answer goes back as a document. Nothing here decides about the protocol, and nothing that
@@ -10,17 +10,18 @@
 //! | `guard` | room, token, role, time |
 //! | `listen`, `impatient` | TLS connections and their limits |
 //! | `reading` | names, queries and bodies from outside, checked once |
+//! | `applications` | requests about whole applications: planned on threads of their own, then submitted |
 //! | `looking`, `asking`, `following` | what is behind the routes: how things are, requests, events as they come |
-//! | `view`, `waits`, `why`, `forecast`, `chronicle` | from book and events to documents |
+//! | `view`, `waits`, `why`, `chronicle` | from book and events to documents |
 //! | `tokens`, `certificate` | who may come in, and how they know that they are here |
 //! | `describe` | the description in the OpenAPI format |
 
+mod applications;
 mod asking;
 mod certificate;
 mod chronicle;
 mod describe;
 mod following;
-mod forecast;
 mod guard;
 mod impatient;
 mod listen;
@@ -62,6 +63,8 @@ pub struct Settings {
     pub body_patience: Duration,
     /// How long the manager may take to answer.
     pub answer_patience: Duration,
+    /// How long a request may take that plans.
+    pub plan_patience: Duration,
     /// How often a stream without events says that it is alive.
     pub keep_alive: Duration,
 }
@@ -76,6 +79,7 @@ impl Default for Settings {
             head_patience: Duration::from_secs(30),
             body_patience: Duration::from_secs(30),
             answer_patience: Duration::from_secs(60),
+            plan_patience: Duration::from_secs(900),
             keep_alive: Duration::from_secs(15),
         }
     }
@@ -90,6 +94,7 @@ pub struct Api {
     requests: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     chronicle: Arc<Mutex<Chronicle>>,
+    plans: Arc<applications::Plans>,
     halting: Arc<watch::Sender<bool>>,
 }
 
@@ -103,6 +108,7 @@ impl Api {
             requests: Arc::new(Semaphore::new(settings.requests_max)),
             streams: Arc::new(Semaphore::new(settings.streams_max)),
             chronicle: Arc::default(),
+            plans: Arc::default(),
             halting: Arc::new(watch::Sender::new(false)),
         }
     }

@@ -20,11 +20,28 @@ pub(super) struct Problem {
 
 impl Problem {
     pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
-        Self { status, problems: Problems { error: error.into(), problems: Vec::new() } }
+        Self { status, problems: Problems { error: error.into(), ..Problems::default() } }
     }
 
     pub(super) fn malformed(error: impl Into<String>, problems: Vec<String>) -> Self {
-        Self { status: StatusCode::BAD_REQUEST, problems: Problems { error: error.into(), problems } }
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            problems: Problems { error: error.into(), problems, places: Vec::new() },
+        }
+    }
+
+    /// Application files are wrong; each problem has its place.
+    pub(super) fn files(problems: application::Problems) -> Self {
+        let texts = problems.0.iter().map(|it| format!("{}:{}:{}: {}", it.file, it.line, it.column, it.says)).collect();
+        let error = "the application's files are wrong, and nothing has changed".into();
+        let problems = Problems { error, problems: texts, places: problems.0 };
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, problems }
+    }
+
+    /// The machine would refuse, or refused.
+    pub(super) fn refused(problems: Vec<String>) -> Self {
+        let error = "the manager refused, and nothing has changed".into();
+        Self { status: StatusCode::CONFLICT, problems: Problems { error, problems, places: Vec::new() } }
     }
 
     pub(super) fn not_found(error: impl Into<String>) -> Self {
@@ -34,9 +51,7 @@ impl Problem {
 
 impl From<Vec<Refusal>> for Problem {
     fn from(refusals: Vec<Refusal>) -> Self {
-        let problems: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
-        let error = "the manager refused, and nothing has changed".into();
-        Self { status: StatusCode::CONFLICT, problems: Problems { error, problems } }
+        Self::refused(refusals.iter().map(Refusal::to_string).collect())
     }
 }
 
@@ -50,7 +65,6 @@ impl From<CallError> for Problem {
     fn from(error: CallError) -> Self {
         let status = match error {
             CallError::Unknown(_) => StatusCode::NOT_FOUND,
-            CallError::Outdated(_) => StatusCode::CONFLICT,
             CallError::Halted(_) | CallError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, error.to_string())

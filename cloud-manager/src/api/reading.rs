@@ -1,6 +1,7 @@
 //! What comes from outside, checked once: names in addresses, queries, bodies.
 
 use super::{Api, problem::Problem};
+use crate::document::Token;
 use axum::{
     body::Body,
     extract::{FromRequest, FromRequestParts, Path, Query, Request},
@@ -32,6 +33,16 @@ impl FromRequestParts<Api> for Part {
             Problem::malformed(format!("the address cannot be read: {}", error.body_text()), Vec::new())
         })?;
         Ok(Self(text))
+    }
+}
+
+/// The name of the token that was presented.
+pub(super) struct Operator(pub(super) String);
+
+impl FromRequestParts<Api> for Operator {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut Parts, _: &Api) -> Result<Self, Problem> {
+        Ok(Self(parts.extensions.get::<Token>().map(|token| token.name.clone()).unwrap_or_default()))
     }
 }
 

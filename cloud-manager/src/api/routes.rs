@@ -1,7 +1,7 @@
 //! The one table of routes. The router, the role that each route asks for, and the description all come from it, so that
 //! they cannot differ.
 
-use super::{Api, asking, following, guard::guard, looking, problem::Problem};
+use super::{Api, applications, asking, following, guard::guard, looking, problem::Problem};
 use crate::document::Role;
 use axum::{
     Router,
@@ -23,6 +23,8 @@ pub(super) struct Route {
     /// The document that its body is.
     pub(super) takes: Option<&'static str>,
     pub(super) gives: Gives,
+    /// Whether it plans, which may take minutes.
+    is_long: bool,
     behind: fn() -> MethodRouter<Api>,
 }
 
@@ -52,13 +54,20 @@ const fn route(
     gives: Gives,
     behind: fn() -> MethodRouter<Api>,
 ) -> Route {
-    Route { method, path, role, says, query: &[], takes: None, gives, behind }
+    Route { method, path, role, says, query: &[], takes: None, gives, is_long: false, behind }
 }
 
 const READ: Option<Role> = Some(Role::Read);
 const OPERATE: Option<Role> = Some(Role::Operate);
 const ADMIN: Option<Role> = Some(Role::Admin);
 const ACCEPTED: Gives = Gives::One(202, "Accepted");
+const PLANNED: Gives = Gives::Either(&[(202, "Submitted"), (200, "Plan")]);
+const DRY_RUN: &[(&str, &str)] = &[("dry-run", "true: change nothing, and answer what would happen")];
+
+/// A request about applications, which is planned first.
+const fn verb(path: &'static str, says: &'static str, takes: &'static str, behind: fn() -> MethodRouter<Api>) -> Route {
+    Route { query: DRY_RUN, takes: Some(takes), is_long: true, ..route((Post, path), OPERATE, says, PLANNED, behind) }
+}
 
 /// Every route there is.
 pub(super) fn table() -> Vec<Route> {
@@ -124,33 +133,63 @@ pub(super) fn table() -> Vec<Route> {
             Gives::List("Why"),
             || get(looking::why),
         ),
+        verb("/v1/apply", "Make an application as its files describe it", "ApplyRequest", || post(applications::apply)),
+        verb("/v1/scale", "Change how many components there are", "ScaleRequest", || post(applications::scale)),
+        verb("/v1/rollback", "Go back to an earlier version of an application", "RollbackRequest", || {
+            post(applications::rollback)
+        }),
+        verb("/v1/reconcile", "Make applications or components again as they were applied", "ReconcileRequest", || {
+            post(applications::reconcile)
+        }),
+        verb("/v1/drain", "Move all components of a VM elsewhere", "DrainRequest", || post(applications::drain)),
+        verb("/v1/undrain", "Use a drained VM again", "DrainRequest", || post(applications::undrain)),
+        verb("/v1/remove", "Remove an application", "RemoveRequest", || post(applications::remove)),
+        Route {
+            takes: Some("CheckRequest"),
+            is_long: true,
+            ..route(
+                (Post, "/v1/check"),
+                READ,
+                "Whether what runs is what was asked for",
+                Gives::One(200, "Drift"),
+                || post(applications::check),
+            )
+        },
+        route(
+            (Get, "/v1/planning"),
+            READ,
+            "The plans that the manager is working on",
+            Gives::List("PlanningDocument"),
+            || get(applications::planning),
+        ),
         route(
             (Get, "/v1/applications"),
-            // A record holds recipes, which only those should see who could write them.
-            OPERATE,
-            "What was applied last of every application",
-            Gives::List("ApplicationRecord"),
-            || get(looking::applications),
+            READ,
+            "Every application, with its versions and its rollout",
+            Gives::List("ApplicationDocument"),
+            || get(applications::applications),
         ),
         route(
             (Get, "/v1/applications/{name}"),
+            // Its files hold recipes, which only those should see who could write them.
             OPERATE,
-            "What was applied last of one application",
-            Gives::One(200, "ApplicationRecord"),
-            || get(looking::application),
+            "One application, with its files",
+            Gives::One(200, "ApplicationDocument"),
+            || get(applications::application),
         ),
         route((Get, "/v1/bindings"), READ, "Every binding", Gives::List("Binding"), || get(looking::bindings)),
         route((Get, "/v1/changes"), READ, "Every change that is not done", Gives::List("RunningChange"), || {
             get(looking::changes)
         }),
         Route {
-            query: &[("dry-run", "true: change nothing, and answer what the change would lead to")],
+            query: DRY_RUN,
             takes: Some("NewChange"),
+            is_long: true,
             ..route(
                 (Post, "/v1/changes"),
                 OPERATE,
                 "Make a change",
-                Gives::Either(&[(202, "Accepted"), (200, "Prediction")]),
+                Gives::Either(&[(202, "Accepted"), (200, "Plan")]),
                 || post(asking::make),
             )
         },
@@ -160,6 +199,24 @@ pub(super) fn table() -> Vec<Route> {
             "One change, and what happened while it ran",
             Gives::One(200, "ChangeRecord"),
             || get(looking::change),
+        ),
+        Route {
+            query: DRY_RUN,
+            is_long: true,
+            ..route(
+                (Post, "/v1/changes/{id}/cancel"),
+                OPERATE,
+                "Cancel a change; with dry-run, say what that would do",
+                Gives::Either(&[(202, "Cancellation"), (200, "Cancellation")]),
+                || post(applications::cancel),
+            )
+        },
+        route(
+            (Post, "/v1/changes/{id}/promote"),
+            OPERATE,
+            "Let a rollout go on that waits after its canaries, or whose next step was refused",
+            ACCEPTED,
+            || post(applications::promote),
         ),
         Route {
             query: &[("limit", "at most so many; 50 if nothing is said")],
@@ -206,7 +263,7 @@ pub(super) fn table() -> Vec<Route> {
 pub(super) fn router(api: &Api) -> Router {
     let mut router = Router::new();
     for route in table() {
-        let guarded = (route.behind)().route_layer(from_fn_with_state((api.clone(), route.role), guard));
+        let guarded = (route.behind)().route_layer(from_fn_with_state((api.clone(), route.role, route.is_long), guard));
         router = router.route(route.path, guarded);
     }
     let nothing_here = || async { Problem::not_found("there is nothing at this address (see /v1/openapi.json)") };

@@ -1,31 +1,34 @@
 //! From the manager's book to what an operator needs to see: how each thing is.
 
 use super::{
+    applications,
     chronicle::Chronicle,
     waits::{self, Waits},
 };
 use crate::document::{
     Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm,
-    digest::with_needs,
     event::{state_name, vm_state_name},
     quoted,
 };
 use crate::handle::Clouds;
+use crate::machine::View;
 use crate::office::LOCAL;
 use protocol::{
-    CloudManager, ComponentState,
-    manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, ImportEntry, VmEntry},
+    CloudManager, ComponentState, Name,
+    manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, ImportEntry, PhaseKind, VmEntry},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many things that a change waits for are told in words; the others are counted.
 const WAITS_MAX: usize = 100;
 
 /// Everything at a glance.
-pub(super) fn status(machine: &CloudManager, clouds: &Clouds, chronicle: &Chronicle) -> Status {
-    let book = machine.book();
-    let (vms, components, bindings) = (vms(book), components(book, chronicle), bindings(book));
-    let changes: Vec<RunningChange> = changes(machine, clouds, chronicle);
+pub(super) fn status(manager: View<'_>, chronicle: &Chronicle) -> Status {
+    let book = manager.book();
+    let (vms, components, bindings) = (vms(manager), components(book, chronicle), bindings(book));
+    let changes: Vec<RunningChange> = changes(manager.machine, manager.clouds, chronicle);
+    let applications =
+        manager.applications.iter().map(|(name, it)| applications::document(manager, name, it)).collect();
     let count = |state: &str| components.iter().filter(|it| it.state == state).count();
     let summary = Summary {
         vms: vms.len(),
@@ -40,13 +43,13 @@ pub(super) fn status(machine: &CloudManager, clouds: &Clouds, chronicle: &Chroni
     let attention = attention(&vms, &components);
     let clouds = vec![LOCAL.to_owned()];
     let newest_event = chronicle.newest();
-    Status { summary, attention, clouds, vms, components, bindings, changes, newest_event, at_ms: 0 }
+    Status { summary, attention, clouds, applications, vms, components, bindings, changes, newest_event, at_ms: 0 }
 }
 
 /// What a person should look at, the worst first.
 fn attention(vms: &[Vm], components: &[Component]) -> Vec<String> {
     let of = |health: &str, says: fn(&str) -> String| -> Vec<String> {
-        vms.iter().filter(|vm| vm.health == health).map(|vm| says(&vm.name)).collect()
+        vms.iter().filter(|vm| vm.health == health && !vm.past).map(|vm| says(&vm.name)).collect()
     };
     let failed = components.iter().filter(|it| it.state == "failed").map(|it| {
         let operation = it.failed_operation.as_deref().unwrap_or("run");
@@ -65,7 +68,8 @@ fn attention(vms: &[Vm], components: &[Component]) -> Vec<String> {
 }
 
 /// Every VM.
-pub(super) fn vms(book: &Book) -> Vec<Vm> {
+pub(super) fn vms(manager: View<'_>) -> Vec<Vm> {
+    let book = manager.book();
     // Two VMs may have one name while the first is on its way out; their numbers tell them apart.
     let mut living: BTreeMap<_, (usize, usize)> = BTreeMap::new();
     for component in book.components() {
@@ -74,6 +78,18 @@ pub(super) fn vms(book: &Book) -> Vec<Vm> {
         *all += 1;
         *started += usize::from(state(component) == Some(ComponentState::Started));
     }
+    let states = manager.applications.iter();
+    let drained =
+        states.clone().flat_map(|(name, it)| it.version().files.inputs.drained.iter().map(|it| it.scoped(name)));
+    let drained: BTreeSet<Name> = drained.collect();
+    let asked_for: BTreeSet<Name> =
+        states.flat_map(|(name, it)| it.expansion.vms.keys().map(|it| it.scoped(name))).collect();
+    // The manager remembers a lost VM until another takes its name. Of one that belongs to no application nothing says
+    // whether it is still needed.
+    let is_forgetting = manager.machine.changes().any(|it| it.phase == Some(PhaseKind::Forget));
+    let is_past = |vm: &VmEntry| {
+        vm.health == Health::Dead && vm.name.as_str().contains('/') && !is_forgetting && !asked_for.contains(&vm.name)
+    };
     // A lost VM is shown until another takes its name.
     let is_shown = |vm: &&VmEntry| vm.health != Health::Dead || book.vm(&vm.name).is_some_and(|it| it.id == vm.id);
     book.vms()
@@ -88,6 +104,8 @@ pub(super) fn vms(book: &Book) -> Vec<Vm> {
                 components,
                 started,
                 leaving: vm.is_leaving(),
+                drained: drained.contains(&vm.name),
+                past: is_past(vm),
             }
         })
         .collect()
@@ -123,8 +141,6 @@ fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Comp
     let failed_operation = failed_operation(entry);
     let failure = failure(entry, chronicle).map(|(_, detail)| detail);
     let lengths = chronicle.lengths(entry.name.as_str());
-    let needs = entry.imports().values().map(ImportEntry::wanted);
-    let definition = entry.id.and_then(|id| chronicle.digest(id)).map(|it| with_needs(it, needs));
     Component {
         name: entry.name.to_string(),
         id: entry.id.map(|id| id.0),
@@ -134,7 +150,6 @@ fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Comp
         prepare_ms: lengths.prepare_ms,
         start_ms: lengths.start_ms,
         stop_ms: lengths.stop_ms,
-        definition,
         failed_operation,
         failure,
         deaths: entry.id.and_then(|id| chronicle.deaths(id)),
@@ -151,7 +166,7 @@ pub(super) fn state(entry: &ComponentEntry) -> Option<ComponentState> {
 
 /// One component with all that it needs and offers.
 pub(super) fn component_detail(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> ComponentDetail {
-    let import = |(name, import): (&protocol::Name, &ImportEntry)| {
+    let import = |(name, import): (&Name, &ImportEntry)| {
         let own: Vec<&BindingEntry> = book.borrowed(entry).filter(|it| book.wire(it).import == *name).collect();
         ImportState {
             name: name.to_string(),
@@ -164,7 +179,7 @@ pub(super) fn component_detail(book: &Book, entry: &ComponentEntry, chronicle: &
     ComponentDetail {
         component: component(book, entry, chronicle),
         imports: entry.imports().iter().map(import).collect(),
-        exports: entry.kind.exports.keys().map(protocol::Name::to_string).collect(),
+        exports: entry.kind.exports.keys().map(Name::to_string).collect(),
         borrows: book.borrowed(entry).map(|it| binding(book, Some(entry), it)).collect(),
         lends: book.lent(entry).map(|it| binding(book, client_of(book, it), it)).collect(),
     }

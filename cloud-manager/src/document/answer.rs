@@ -5,12 +5,16 @@ use std::{fmt, str::FromStr};
 use utoipa::ToSchema;
 
 /// Why a request was not carried out. Nothing has changed, unless it says so.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problems {
     /// What happened, in one sentence.
     pub error: String,
     /// Everything that stands against it, each in one sentence.
     pub problems: Vec<String>,
+    /// What is wrong with application files, each with its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    pub places: Vec<::application::Problem>,
 }
 
 /// The request is checked and will be carried out.
@@ -20,35 +24,6 @@ pub struct Accepted {
     pub change: u64,
     /// Everything about it comes after this event: `GET /v1/events?after=…` misses none of it.
     pub events_after: u64,
-}
-
-/// What a change would lead to, if it were asked for now. Nothing was changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Prediction {
-    /// How many components would be started in the end.
-    pub started: usize,
-    /// How many would not be.
-    pub not_started: usize,
-    /// Every component that would be different in the end.
-    pub differences: Vec<Difference>,
-    /// The components that run now, are not removed, and may stop on the way, even if they are started again in the end.
-    pub may_stop: Vec<String>,
-}
-
-/// A component that would be different in the end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Difference {
-    /// Its name.
-    pub component: String,
-    /// Where it lives.
-    pub vm: String,
-    /// How it is now: `started`, `not started` or `absent`.
-    pub now: String,
-    /// How it would be.
-    pub then: String,
-    /// Why it would not be started.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub because: Vec<String>,
 }
 
 /// What a token allows; each includes the one before.

@@ -7,12 +7,7 @@ use super::recipe;
 use protocol::{Change, Edit, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{
-    collections::BTreeMap,
-    fmt,
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 use utoipa::ToSchema;
 
 /// What is to be different, as a whole.
@@ -28,74 +23,6 @@ pub struct NewChange {
     pub incomplete: bool,
     /// One thing each that is to be different.
     pub edits: Vec<EditDocument>,
-    /// The application that it makes as it is described, to be remembered exactly if the change is accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub application: Option<ApplicationRecord>,
-}
-
-/// What was applied last of an application.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ApplicationRecord {
-    /// The application.
-    pub name: String,
-    /// Its record, as whoever applied it wrote it down; `null`, to forget it.
-    #[serde(default)]
-    #[schema(value_type = Object)]
-    pub record: Value,
-    /// Which record it is; 0 is none. Whoever applies says which one is replaced, and is refused if it is another by then;
-    /// without it, whichever.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<u64>,
-    /// What is done to it, for the history; `apply`, if nothing is said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub intent: Option<Intent>,
-}
-
-/// What is done to an application.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Intent {
-    /// It is made as a file describes it.
-    #[default]
-    Apply,
-    /// It gets other numbers of components.
-    Scale,
-    /// It is made as it was before.
-    Rollback,
-    /// One of its VMs is emptied.
-    Drain,
-    /// One of its VMs is used again.
-    Undrain,
-    /// It is made again as it was applied.
-    Reconcile,
-    /// It is taken away.
-    Remove,
-}
-
-impl fmt::Display for Intent {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Apply => "apply",
-            Self::Scale => "scale",
-            Self::Rollback => "rollback",
-            Self::Drain => "drain",
-            Self::Undrain => "undrain",
-            Self::Reconcile => "reconcile",
-            Self::Remove => "remove",
-        })
-    }
-}
-
-impl ApplicationRecord {
-    /// Which record this is: other texts have other versions.
-    pub fn version_of(record: Option<&str>) -> u64 {
-        let Some(record) = record else { return 0 };
-        let mut hasher = DefaultHasher::new();
-        record.hash(&mut hasher);
-        // Programs that read numbers as floating point keep this many bits.
-        hasher.finish() >> 11 | 1
-    }
 }
 
 /// One thing that is to be different.

@@ -2,13 +2,16 @@
 //!
 //! What comes in is text until it is checked: [`change`] turns it into a [`protocol::Change`], or says everything that is
 //! wrong with it, each with its place. What goes out is in [`state`] (how things are), [`event`] (what has happened) and
-//! [`answer`] (what became of a request); [`why`] tells the reasons.
+//! [`answer`] (what became of a request); [`why`] gives the reasons. [`application`] is about applications, and [`plan`] is
+//! the one document that says what will happen.
 
 pub mod answer;
+pub mod application;
 pub mod asked;
 pub mod change;
-pub mod digest;
 pub mod event;
+pub mod plan;
+pub mod reason;
 pub mod recipe;
 mod secrets;
 pub mod state;
@@ -20,12 +23,26 @@ pub fn quoted(name: &str) -> String {
     if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
-pub use answer::{
-    Accepted, Difference, JoinToken, NewJoinToken, NewToken, OperatorToken, Prediction, Problems, Role, Token, Well,
+/// A length of time, as exact as people care.
+pub fn lasting(time: std::time::Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match seconds {
+        0.0 => "0 s".into(),
+        0.0..0.001 => format!("{} µs", time.as_micros()),
+        0.001..1.0 => format!("{} ms", time.as_millis()),
+        1.0..100.0 => format!("{seconds:.2} s"),
+        _ => format!("{} s", time.as_secs()),
+    }
+}
+
+pub use answer::{Accepted, JoinToken, NewJoinToken, NewToken, OperatorToken, Problems, Role, Token, Well};
+pub use application::{
+    ApplicationDocument, ApplicationRequest, ApplyRequest, Cancellation, CheckRequest, DrainRequest, Drift, How,
+    Intent, PlanningDocument, ReconcileRequest, RemoveRequest, RollbackRequest, RolloutDocument, RolloutState,
+    ScaleRequest, Submitted, VersionDocument,
 };
-pub use change::{
-    ApplicationRecord, EditDocument, Intent, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm,
-};
+pub use change::{EditDocument, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm};
 pub use event::{ChangeRecord, EventDocument, Gap, PhaseRecord};
+pub use plan::{ApplicationPlan, ComponentDifference, Forecast, Moment, Plan, SecretUse, Standing, TradeOff};
 pub use state::{Binding, Component, ComponentDetail, Deaths, ImportState, RunningChange, Status, Summary, Vm};
 pub use why::{Reason, Why};

@@ -1,10 +1,11 @@
 //! How things are: VMs, components, bindings, and the changes that are not done.
 
+use super::ApplicationDocument;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// Everything at a glance.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Status {
     /// When this was so, in milliseconds since 1970.
     pub at_ms: u64,
@@ -17,6 +18,9 @@ pub struct Status {
     /// The clouds that can make VMs.
     #[serde(default)]
     pub clouds: Vec<String>,
+    /// Every application.
+    #[serde(default)]
+    pub applications: Vec<ApplicationDocument>,
     /// Every VM.
     pub vms: Vec<Vm>,
     /// Every component.
@@ -66,6 +70,12 @@ pub struct Vm {
     pub started: usize,
     /// It is removed and on its way out.
     pub leaving: bool,
+    /// An operator drained it: no component is placed on it.
+    #[serde(default)]
+    pub drained: bool,
+    /// It is lost, every neighbour has forgotten it, and no application asks for it any more.
+    #[serde(default)]
+    pub past: bool,
 }
 
 /// A component.
@@ -92,9 +102,6 @@ pub struct Component {
     /// How long its last stop took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_ms: Option<u64>,
-    /// Which definition it has, secrets aside: another definition has another number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub definition: Option<u64>,
     /// Which operation failed, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_operation: Option<String>,

@@ -8,13 +8,17 @@
 #[path = "../../../protocol/tests/stage/mod.rs"]
 pub(crate) mod stage;
 
+use application::{ApplicationFiles, Expansion};
 use cloud_manager::{
     access::Access,
     api::{Api, Certificate, Settings, Tokens, serve},
+    applications::{ApplicationState, Version},
     client::Client,
     document::{Role, asked},
     handle::{Call, CallError, Clouds, Event, ManagerHandle, NameRegister},
+    machine::{NotPosted, View},
 };
+use protocol::Name;
 use protocol::letter::Question;
 use protocol::manager::{News, Request};
 use rustls::{
@@ -23,7 +27,7 @@ use rustls::{
 };
 use stage::{Move, Stage};
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -164,6 +168,17 @@ impl Drop for Stand {
     }
 }
 
+/// An application without anything in it.
+fn shop() -> ApplicationState {
+    let files = ApplicationFiles {
+        main: "shop.yaml".into(),
+        files: [("shop.yaml".into(), "holdfast: 1\napplication: shop\n".into())].into(),
+        ..ApplicationFiles::default()
+    };
+    let version = Version { number: 1, by: "first".into(), at_ms: BEGINNING_MS, files, ..Version::default() };
+    ApplicationState { versions: vec![version], expansion: Expansion::empty(stage::name("shop")), rollout: None }
+}
+
 /// Everything behind the manager.
 pub(crate) struct Theatre {
     pub(crate) stage: Stage,
@@ -171,6 +186,7 @@ pub(crate) struct Theatre {
     /// The components whose every task fails.
     pub(crate) failing: BTreeSet<String>,
     clouds: Clouds,
+    applications: BTreeMap<Name, Arc<ApplicationState>>,
     names: NameRegister,
     events: VecDeque<Event>,
     events_max: usize,
@@ -184,6 +200,7 @@ impl Theatre {
             held_back: Box::new(|_| false),
             failing: BTreeSet::new(),
             clouds: Clouds::new(),
+            applications: [(stage::name("shop"), Arc::new(shop()))].into(),
             names: NameRegister::default(),
             events: VecDeque::new(),
             events_max,
@@ -209,11 +226,17 @@ impl Theatre {
                 let _ = answer.send(Ok(news));
                 self.run();
             }
-            Call::Applications { answer } => {
-                let name = protocol::Name::new("shop").expect("it is a name");
-                let _ = answer.send([(name, r#"{ "main": "shop.yaml" }"#.to_string())].into());
+            // Applications are tested with the real manager.
+            Call::Submit { answer, .. } => {
+                let name = stage::name("shop");
+                let _ = answer.send(Err(NotPosted::Outdated(name)));
             }
-            Call::Look(look) => look(&self.stage.manager, &self.clouds),
+            Call::Rollout { answer, .. } => {
+                let _ = answer.send(());
+            }
+            Call::Look(look) => {
+                look(View { machine: &self.stage.manager, clouds: &self.clouds, applications: &self.applications });
+            }
             Call::EventsAfter { number, at_most, answer } => {
                 let after = self.events.iter().filter(|event| event.number > number).take(at_most);
                 let _ = answer.send(after.cloned().collect());

@@ -6,6 +6,9 @@
 
 mod component;
 mod machine;
+mod missing;
+
+pub(super) use missing::missing;
 
 use super::{chronicle::Chronicle, waits::Waits};
 use crate::{

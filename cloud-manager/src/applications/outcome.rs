@@ -1,19 +1,20 @@
-//! What a change would lead to, if it were asked for now.
+//! What a change would lead to in the end, if it were asked for now.
 //!
 //! The machine itself is asked: a copy of it takes the request, and whatever it refuses is refused here. Of an accepted
 //! change the copy's book holds all that will be, once everything accepted so far is done: what is there and not leaving.
 //! Among those, a component will be started when every strong import has enough providers that will be started, and every
 //! value import enough that will be there.
 
-use crate::document::{Difference, Prediction};
+use super::present::is_started;
+use crate::document::{ComponentDifference, Forecast, Standing};
 use protocol::{
-    Change, CloudManager, ComponentState, Edit, Name, Need, Refusal, Strategy,
+    Change, CloudManager, Edit, Name, Need, Refusal, Strategy,
     manager::{BindingEntry, Book, ComponentEntry, Input, News, Output, Request},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lets a copy of the machine take the change; the machine itself is left alone.
-pub(super) fn predict(mut copy: CloudManager, change: Change) -> Result<Prediction, Vec<Refusal>> {
+/// Lets a copy of the machine take the change; returns what would be so in the end, or why it would be refused.
+pub(super) fn outcome(mut copy: CloudManager, change: Change) -> Result<Forecast, Vec<Refusal>> {
     let before = standing(copy.book());
     let strategy = change.strategy;
     let restarted = change.edits.iter().filter_map(|edit| match edit {
@@ -36,10 +37,10 @@ pub(super) fn predict(mut copy: CloudManager, change: Change) -> Result<Predicti
     let book = copy.book();
     let started = end(book, &needs);
     let may_stop = may_stop(book, strategy, restarted, &started);
-    let mut prediction = Prediction { may_stop, started: started.len(), ..Prediction::default() };
+    let mut forecast = Forecast { may_stop, started: started.len(), ..Forecast::default() };
     let staying: BTreeMap<&Name, &ComponentEntry> =
         book.components().filter(|it| !it.is_leaving()).map(|it| (&it.name, it)).collect();
-    prediction.not_started = staying.len() - started.len();
+    forecast.not_started = staying.len() - started.len();
     let names: BTreeSet<&Name> = before.keys().chain(staying.keys().copied()).collect();
     for name in names {
         let now = before.get(name);
@@ -49,22 +50,22 @@ pub(super) fn predict(mut copy: CloudManager, change: Change) -> Result<Predicti
         }
         let vm = then.as_ref().or(now).map(|(_, vm)| vm.to_string()).unwrap_or_default();
         let lacks = staying.get(name).filter(|_| !started.contains(name));
-        prediction.differences.push(Difference {
+        forecast.differences.push(ComponentDifference {
             component: name.to_string(),
             vm,
-            now: in_words(now).into(),
-            then: in_words(then.as_ref()).into(),
+            now: stands(now),
+            then: stands(then.as_ref()),
             because: lacks.map(|entry| lacking(book, entry, &started, &needs)).unwrap_or_default(),
         });
     }
-    Ok(prediction)
+    Ok(forecast)
 }
 
-fn in_words(standing: Option<&(bool, Name)>) -> &'static str {
+fn stands(standing: Option<&(bool, Name)>) -> Standing {
     match standing {
-        None => "absent",
-        Some((true, _)) => "started",
-        Some((false, _)) => "not started",
+        None => Standing::Absent,
+        Some((true, _)) => Standing::Started,
+        Some((false, _)) => Standing::NotStarted,
     }
 }
 
@@ -72,10 +73,6 @@ fn in_words(standing: Option<&(bool, Name)>) -> &'static str {
 fn standing(book: &Book) -> BTreeMap<Name, (bool, Name)> {
     let standing = |it: &ComponentEntry| (is_started(it), book.vm_of(it).name.clone());
     book.components().filter(|it| !it.is_leaving()).map(|it| (it.name.clone(), standing(it))).collect()
-}
-
-fn is_started(entry: &ComponentEntry) -> bool {
-    entry.condition.is_some_and(|condition| condition.state == ComponentState::Started)
 }
 
 /// The numbers of providers that imports will need, where the change sets them.
@@ -129,7 +126,7 @@ fn may_stop(book: &Book, strategy: Strategy, restarted: BTreeSet<Name>, started:
 }
 
 /// The smallest set of components that has these in it, and every staying one that belongs to it because of what it
-/// borrows from others in it. Whoever joins makes its clients be looked at again.
+/// borrows from others in it. When one joins, its clients are examined again.
 fn spread(
     book: &Book,
     mut set: BTreeSet<Name>,

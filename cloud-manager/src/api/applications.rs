@@ -1,0 +1,542 @@
+//! Applications: plan, apply, scale, rollback, reconcile, drain, remove, check; and the rollouts that some of them become.
+//!
+//! Planning runs on a thread of its own, a few plans at a time, with a time limit; the machine only hands out a copy of
+//! itself and later takes the decision. If the client goes away, planning stops.
+
+use super::{
+    Api,
+    problem::{Problem, json},
+    reading::{Asked, Document, Named, Operator, Part},
+    view,
+};
+use crate::applications::{
+    ApplicationState, Decision, PlanError, Present, check, forecast, plan,
+    planning::{self, Limits},
+    present::Learned,
+};
+use crate::document::{
+    ApplicationDocument, ApplicationRequest, ApplyRequest, Cancellation, CheckRequest, Component, DrainRequest, Drift,
+    How, Plan, PlanningDocument, ReconcileRequest, RemoveRequest, RollbackRequest, ScaleRequest, Submitted,
+    VersionDocument,
+};
+use crate::machine::{NotPosted, View};
+use crate::office::LOCAL;
+use application::Key;
+use axum::{extract::State, http::StatusCode, response::Response};
+use protocol::letter::Question;
+use protocol::{Change, ChangeId, Name, Operation};
+use serde::Deserialize;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+use tokio::{sync::Semaphore, task::JoinSet};
+
+/// How long the planner may look for a better placement, if nothing is said, and at most.
+const TIME_LIMIT_S: u64 = 60;
+const TIME_LIMIT_S_MAX: u64 = 600;
+/// Plans that are worked on at a time; others wait for their turn.
+const AT_ONCE_MAX: usize = 2;
+/// Agents that are asked at a time.
+const QUESTIONS_MAX: usize = 32;
+
+/// The plans that are worked on.
+#[derive(Debug)]
+pub(super) struct Plans {
+    turns: Semaphore,
+    last: AtomicU64,
+    running: Mutex<BTreeMap<u64, PlanningDocument>>,
+    /// The plan that was made last. If nothing has happened since, the same request is carried out exactly as it was shown.
+    recent: Mutex<Option<Planned>>,
+}
+
+/// A plan, with the request and the state that it was made for.
+#[derive(Clone, Debug)]
+struct Planned {
+    request: Arc<ApplicationRequest>,
+    present: Arc<Present>,
+    decision: Arc<Decision>,
+}
+
+impl Default for Plans {
+    fn default() -> Self {
+        Self {
+            turns: Semaphore::new(AT_ONCE_MAX),
+            last: AtomicU64::new(0),
+            running: Mutex::default(),
+            recent: Mutex::default(),
+        }
+    }
+}
+
+impl Plans {
+    fn with<T>(&self, look: impl FnOnce(&mut BTreeMap<u64, PlanningDocument>) -> T) -> T {
+        // A document is replaced whole, so a panic elsewhere has left the map as it was.
+        look(&mut self.running.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A plan that is worked on: shown as long as this lives, and given up when it is dropped.
+struct Work {
+    plans: Arc<Plans>,
+    id: u64,
+    is_wanted: Arc<AtomicBool>,
+}
+
+impl Work {
+    fn begin(plans: &Arc<Plans>, about: String) -> Self {
+        let id = plans.last.fetch_add(1, Ordering::Relaxed) + 1;
+        plans.with(|it| it.insert(id, PlanningDocument { id, about, ..PlanningDocument::default() }));
+        Self { plans: Arc::clone(plans), id, is_wanted: Arc::new(AtomicBool::new(true)) }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.is_wanted.store(false, Ordering::Relaxed);
+        self.plans.with(|it| it.remove(&self.id));
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct DryRun {
+    #[serde(default)]
+    pub(super) dry_run: bool,
+}
+
+impl Api {
+    /// A copy of all that planning looks at.
+    pub(super) async fn present(&self) -> Result<Present, Problem> {
+        self.look_at_all(|manager, chronicle| {
+            let mut learned = Learned::new();
+            let mut failures = BTreeMap::new();
+            for entry in manager.book().components() {
+                let lengths = chronicle.lengths(entry.name.as_str());
+                let operations = [
+                    (Operation::Prepare, lengths.prepare_ms),
+                    (Operation::Start, lengths.start_ms),
+                    (Operation::Stop, lengths.stop_ms),
+                ];
+                let known = operations.into_iter().filter_map(|(it, ms)| Some((it, Duration::from_millis(ms?))));
+                learned.extend(known.map(|(it, length)| ((entry.name.clone(), it), length)));
+                failures.extend(view::failure(entry, chronicle).map(|(_, detail)| (entry.name.clone(), detail)));
+            }
+            Present {
+                machine: manager.machine.clone(),
+                applications: manager.applications.clone(),
+                learned,
+                failures,
+                drifted: BTreeMap::new(),
+                clouds: vec![LOCAL.to_owned()],
+            }
+        })
+        .await
+    }
+
+    /// Runs something long on a thread of its own, when its turn has come.
+    async fn work<T: Send + 'static>(
+        &self,
+        about: String,
+        work: impl FnOnce(Limits<'_>) -> T + Send + 'static,
+        time_limit: Duration,
+    ) -> Result<T, Problem> {
+        let working = Work::begin(&self.plans, about);
+        let _turn = self.plans.turns.acquire().await.expect("the semaphore is never closed");
+        let (plans, id, is_wanted) = (Arc::clone(&self.plans), working.id, Arc::clone(&working.is_wanted));
+        let done = tokio::task::spawn_blocking(move || {
+            let begun = Instant::now();
+            let mut go_on = |progress: &::planner::Progress| {
+                let elapsed = begun.elapsed();
+                plans.with(|running| {
+                    let Some(shown) = running.get_mut(&id) else { return };
+                    shown.for_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+                    shown.goal = Some(progress.goal + 1);
+                    shown.best = progress.best.map(|it| it.to_string());
+                    shown.bound = progress.bound.map(|it| it.to_string());
+                });
+                elapsed < time_limit && is_wanted.load(Ordering::Relaxed)
+            };
+            work(Limits { go_on: &mut go_on })
+        });
+        done.await.map_err(|error| {
+            tracing::error!(%error, "planning ended with a panic");
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "planning failed (see the manager's log)")
+        })
+    }
+
+    /// Plans a request about applications.
+    async fn plan(&self, request: ApplicationRequest) -> Result<(Arc<Decision>, Arc<Present>), Problem> {
+        self.check_versions(request.how()).await?;
+        let mut present = self.present().await?;
+        if let ApplicationRequest::Reconcile(it) = &request {
+            let homes: BTreeSet<&str> = it.names.iter().map(|name| name.split('/').next().unwrap_or(name)).collect();
+            let components = self.components().await?;
+            let own = components.iter().filter(|it| homes.contains(it.name.split('/').next().unwrap_or_default()));
+            let mut drift = Drift::default();
+            self.ask_agents(own.collect(), &mut drift).await;
+            let names = drift.components.into_iter().filter_map(|(name, why)| Some((Name::new(&name).ok()?, why)));
+            present.drifted = names.collect();
+        }
+        let present = Arc::new(present);
+        let request = Arc::new(plain(request));
+        let recent = self.plans.recent.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(recent) = recent.filter(|it| it.request == request && it.present.is_same(&present)) {
+            return Ok((recent.decision, present));
+        }
+        let limit = request.how().time_limit_s.unwrap_or(TIME_LIMIT_S).min(TIME_LIMIT_S_MAX);
+        let (about, asked, copy) = (request.intent().to_string(), Arc::clone(&request), Arc::clone(&present));
+        let planned = self.work(about, move |limits| plan(&asked, &copy, limits), Duration::from_secs(limit)).await?;
+        let decision = Arc::new(planned?);
+        let planned = Planned { request, present: Arc::clone(&present), decision: Arc::clone(&decision) };
+        *self.plans.recent.lock().unwrap_or_else(PoisonError::into_inner) = Some(planned);
+        Ok((decision, present))
+    }
+
+    /// Refuses a request whose client looked at another version.
+    async fn check_versions(&self, how: &How) -> Result<(), Problem> {
+        let expected = how.versions.clone();
+        let outdated = self.manager.look_at_all(move |manager| {
+            let version = |name: &str| {
+                let name = Name::new(name).ok()?;
+                manager.applications.get(&name).map(|it| it.version().number)
+            };
+            expected.into_iter().find_map(|(application, expected)| {
+                let is = version(&application).unwrap_or(0);
+                (is != expected).then_some(PlanError::Outdated { application, is, expected })
+            })
+        });
+        outdated.await?.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Plans a request, and carries it out unless only the plan is wanted.
+    async fn make(&self, by: &str, dry_run: bool, request: ApplicationRequest) -> Result<Response, Problem> {
+        let secrets = request.how().secrets.clone();
+        let (decision, present) = self.plan(request).await?;
+        if dry_run {
+            return Ok(json(StatusCode::OK, &decision.plan));
+        }
+        let submitted = self.submit(by, &decision, &secrets, &present).await?;
+        Ok(json(StatusCode::ACCEPTED, &submitted))
+    }
+
+    async fn submit(
+        &self,
+        by: &str,
+        decision: &Decision,
+        secrets: &application::SecretTexts,
+        present: &Present,
+    ) -> Result<Submitted, Problem> {
+        // Read before asking, so that a stream of what comes after misses nothing.
+        let events_after = *self.manager.newest().borrow();
+        let plan = &decision.plan;
+        let versions = |it: &Plan| it.applications.iter().map(|it| (it.application.clone(), it.version)).collect();
+        if decision.is_nothing() {
+            let not_started = self.late(plan).await?;
+            return Ok(Submitted { change: None, steps: 0, events_after, versions: versions(plan), not_started });
+        }
+        if !plan.forecast.refused.is_empty() {
+            return Err(Problem::refused(plan.forecast.refused.clone()));
+        }
+        let submission = decision.submission(by, secrets, present)?;
+        let posted = self.manager.submit(submission).await?.map_err(|why| match why {
+            NotPosted::Refused(refusals) => refusals.into(),
+            NotPosted::Outdated(name) => {
+                let error = format!("application {name} was changed meanwhile (plan again)");
+                Problem::new(StatusCode::CONFLICT, error)
+            }
+        })?;
+        let not_started = if posted.change.is_none() { self.late(plan).await? } else { BTreeMap::new() };
+        Ok(Submitted {
+            change: posted.change.map(|it| it.0),
+            steps: if posted.change.is_some() { plan.steps } else { 0 },
+            events_after,
+            versions: posted.versions.into_iter().map(|(name, version)| (name.to_string(), version)).collect(),
+            not_started,
+        })
+    }
+
+    /// What of each application is missing, or is there and was not asked for, and what mends it.
+    pub(super) async fn drift_of_records(&self) -> Result<Vec<String>, Problem> {
+        let present = self.present().await?;
+        let work = move |_: Limits<'_>| {
+            let mut drift = Vec::new();
+            for (name, state) in &present.applications {
+                let lines = check::records(&present, state, None);
+                drift.extend(lines.iter().map(|line| format!("{name}: {line} (holdfast reconcile {name})")));
+            }
+            drift
+        };
+        self.work("status".into(), work, Duration::MAX).await
+    }
+
+    async fn components(&self) -> Result<Vec<Component>, Problem> {
+        self.look(|machine, _, chronicle| view::components(machine.book(), chronicle)).await
+    }
+
+    /// Components of what a plan is about that are down although nothing has to be changed.
+    async fn late(&self, plan: &Plan) -> Result<BTreeMap<String, String>, Problem> {
+        let names: BTreeSet<String> = plan.applications.iter().map(|it| format!("{}/", it.application)).collect();
+        let status = self.look_at_all(view::status).await?;
+        let is_quiet = status.changes.iter().all(|it| !it.stuck_on.is_empty());
+        let own = status.components.iter().filter(|it| names.iter().any(|name| it.name.starts_with(name)));
+        Ok(check::late(own, is_quiet))
+    }
+
+    /// Asks the agents of components that are started; of the others, the manager knows why not.
+    async fn ask_agents(&self, components: Vec<&Component>, drift: &mut Drift) {
+        let (started, others): (Vec<&Component>, Vec<&Component>) =
+            components.into_iter().filter(|it| !it.leaving).partition(|it| it.state == "started");
+        drift.examined += started.len() + others.len();
+        drift.not_started.extend(others.iter().filter_map(|it| Some((it.name.clone(), check::not_started(it)?))));
+        let mut waiting = JoinSet::new();
+        let mut left = started.into_iter().filter_map(|it| Name::new(&it.name).ok());
+        loop {
+            while waiting.len() < QUESTIONS_MAX
+                && let Some(name) = left.next()
+            {
+                let manager = self.manager.clone();
+                waiting.spawn(async move { (name.to_string(), manager.question(name, Question::Drift).await) });
+            }
+            let Some(answered) = waiting.join_next().await else { return };
+            match answered.expect("a question neither panics nor is cancelled") {
+                (_, Ok(text)) if text.is_empty() => {}
+                (name, Ok(text)) => drop(drift.components.insert(name, text.lines().map(Into::into).collect())),
+                (name, Err(error)) => drop(drift.unknown.insert(name, error.to_string())),
+            }
+        }
+    }
+}
+
+/// A request without what does not matter for its plan.
+fn plain(mut request: ApplicationRequest) -> ApplicationRequest {
+    let how = request.how_mut();
+    how.versions.clear();
+    how.secrets.clear();
+    request
+}
+
+/// One route for each verb; they differ in the document that they take.
+macro_rules! verb {
+    ($name:ident, $document:ty, $variant:ident) => {
+        pub(super) async fn $name(
+            State(api): State<Api>,
+            Operator(by): Operator,
+            Asked(query): Asked<DryRun>,
+            Document(document): Document<$document>,
+        ) -> Result<Response, Problem> {
+            api.make(&by, query.dry_run, ApplicationRequest::$variant(document)).await
+        }
+    };
+}
+
+verb!(apply, ApplyRequest, Apply);
+verb!(scale, ScaleRequest, Scale);
+verb!(rollback, RollbackRequest, Rollback);
+verb!(reconcile, ReconcileRequest, Reconcile);
+verb!(drain, DrainRequest, Drain);
+verb!(undrain, DrainRequest, Undrain);
+verb!(remove, RemoveRequest, Remove);
+
+/// What a single change would do.
+pub(super) async fn forecast_change(api: &Api, change: Change) -> Result<Response, Problem> {
+    let present = api.present().await?;
+    let strategy = change.strategy;
+    let work = move |_: Limits<'_>| {
+        let edits = change.edits.len();
+        let forecast = forecast(&present, &[change], &[], None);
+        Plan { strategy, steps: 1, edits, forecast, ..Plan::default() }
+    };
+    let plan = api.work("change".into(), work, Duration::MAX).await?;
+    if !plan.forecast.refused.is_empty() {
+        return Err(Problem::refused(plan.forecast.refused));
+    }
+    Ok(json(StatusCode::OK, &plan))
+}
+
+pub(super) async fn check(
+    State(api): State<Api>,
+    Document(request): Document<CheckRequest>,
+) -> Result<Response, Problem> {
+    let present = api.present().await?;
+    let mut keys: BTreeMap<Name, Option<BTreeSet<Key>>> = BTreeMap::new();
+    let mut strangers: BTreeSet<String> = BTreeSet::new();
+    for name in &request.names {
+        match planning::named(name, &present)? {
+            (Some(home), key) => match (key, keys.entry(home).or_insert_with(|| Some(BTreeSet::new()))) {
+                (Some(key), Some(keys)) => drop(keys.insert(key)),
+                (Some(_), None) => {}
+                (None, keys) => *keys = None,
+            },
+            (None, _) => drop(strangers.insert(name.clone())),
+        }
+    }
+    let all = request.names.is_empty();
+    let components = api.components().await?;
+    let meant = components.into_iter().filter(|it| {
+        let home = it.name.split_once('/').and_then(|(home, key)| Some((Name::new(home).ok()?, key.parse().ok()?)));
+        let is_key =
+            |(home, key): (Name, Key)| keys.get(&home).is_some_and(|it| it.as_ref().is_none_or(|it| it.contains(&key)));
+        all || strangers.contains(&it.name) || home.is_some_and(is_key)
+    });
+    let meant: Vec<Component> = meant.collect();
+    let work = move |_: Limits<'_>| {
+        let mut drift = Drift::default();
+        for (name, state) in &present.applications {
+            let Some(keys) = keys.get(name).map(Option::as_ref).or(all.then_some(None)) else { continue };
+            let lines = check::records(&present, state, keys);
+            if !lines.is_empty() {
+                drift.applications.insert(name.to_string(), lines);
+            }
+        }
+        drift
+    };
+    let mut drift = api.work("check".into(), work, Duration::MAX).await?;
+    api.ask_agents(meant.iter().collect(), &mut drift).await;
+    Ok(json(StatusCode::OK, &drift))
+}
+
+/// The plans that the manager is working on.
+pub(super) async fn planning(State(api): State<Api>) -> Result<Response, Problem> {
+    let running: Vec<PlanningDocument> = api.plans.with(|it| it.values().cloned().collect());
+    Ok(json(StatusCode::OK, &running))
+}
+
+pub(super) async fn applications(State(api): State<Api>) -> Result<Response, Problem> {
+    let documents = api.manager.look_at_all(|manager| {
+        manager.applications.iter().map(|(name, state)| document(manager, name, state)).collect::<Vec<_>>()
+    });
+    Ok(json(StatusCode::OK, &documents.await?))
+}
+
+pub(super) async fn application(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
+    let missing = format!("the manager has no application {name}");
+    let found = api.manager.look_at_all(move |manager| {
+        let state = manager.applications.get(&name)?;
+        let files = Some(state.version().files.clone());
+        Some(ApplicationDocument { files, ..document(manager, &name, state) })
+    });
+    Ok(json(StatusCode::OK, &found.await?.ok_or_else(|| Problem::not_found(missing))?))
+}
+
+pub(super) fn document(manager: View<'_>, name: &Name, state: &ApplicationState) -> ApplicationDocument {
+    let rollout = state.rollout.as_ref();
+    let inputs = &state.version().files.inputs;
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for key in state.expansion.components.keys() {
+        *counts.entry(key.group.to_string()).or_default() += 1;
+    }
+    ApplicationDocument {
+        name: name.to_string(),
+        version: state.version().number,
+        versions: state
+            .versions
+            .iter()
+            .map(|it| VersionDocument {
+                version: it.number,
+                by: it.by.clone(),
+                at_ms: it.at_ms,
+                intent: it.intent,
+                rolls_back_to: it.rolls_back_to,
+            })
+            .collect(),
+        rollout: rollout.map(|it| it.document(name, manager.book(), manager.is_done(it.present()))),
+        drained: inputs.drained.iter().map(|key| key.scoped(name).to_string()).collect(),
+        counts,
+        files: None,
+    }
+}
+
+/// A rollout that has this change among its steps.
+struct Found {
+    application: Name,
+    first: ChangeId,
+    step: usize,
+    steps: usize,
+    /// The version that was replaced, if the rollout is not promoted yet.
+    canary_of: Option<u64>,
+}
+
+async fn rollout_of(api: &Api, change: u64) -> Result<Option<Found>, Problem> {
+    let found = api.manager.look_at_all(move |manager| {
+        let mut rollouts = manager.applications.iter().filter_map(|(name, it)| Some((name, it, it.rollout.as_ref()?)));
+        rollouts.find(|(_, _, rollout)| rollout.has(change)).map(|(name, state, rollout)| Found {
+            application: name.clone(),
+            first: ChangeId(rollout.first),
+            step: rollout.posted.len(),
+            steps: rollout.steps,
+            canary_of: rollout.canary_steps.and(state.version().rolls_back_to),
+        })
+    });
+    Ok(found.await?)
+}
+
+fn number(text: &str) -> Result<u64, Problem> {
+    text.parse().map_err(|_| Problem::not_found(format!("there is no change {text}")))
+}
+
+/// Ends a rollout between two of its steps. Canaries that were not promoted are put back.
+pub(super) async fn cancel(
+    State(api): State<Api>,
+    Operator(by): Operator,
+    Part(id): Part,
+    Asked(query): Asked<DryRun>,
+) -> Result<Response, Problem> {
+    let change = number(&id)?;
+    let events_after = *api.manager.newest().borrow();
+    let Some(found) = rollout_of(&api, change).await? else {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            format!("change {change} is not a step of a rollout under way"),
+        ));
+    };
+    let Found { application, first, step, steps, canary_of } = found;
+    let mut will = vec![format!("step {step} of {steps} is finished, and the steps after it are dropped")];
+    if let Some(version) = canary_of {
+        will.push(format!("the components that were replaced go back to version {version} of {application}"));
+    }
+    let mut cancellation = Cancellation { change, will, undone_by: None, events_after };
+    if query.dry_run {
+        return Ok(json(StatusCode::OK, &cancellation));
+    }
+    api.manager.rollout(application.clone(), first, false).await?;
+    if let Some(version) = canary_of {
+        let request = RollbackRequest { application: application.to_string(), to: Some(version), how: How::default() };
+        let (decision, present) = api.plan(ApplicationRequest::Rollback(request)).await?;
+        let submitted = api.submit(&by, &decision, &BTreeMap::new(), &present).await?;
+        cancellation.undone_by = submitted.change;
+    }
+    Ok(json(StatusCode::ACCEPTED, &cancellation))
+}
+
+/// Lets a rollout go on after its canaries, or after its next step was refused.
+pub(super) async fn promote(State(api): State<Api>, Part(id): Part) -> Result<Response, Problem> {
+    let change = number(&id)?;
+    let Some(Found { application, first, .. }) = rollout_of(&api, change).await? else {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            format!("change {change} is not a step of a rollout under way"),
+        ));
+    };
+    let events_after = *api.manager.newest().borrow();
+    api.manager.rollout(application, first, true).await?;
+    Ok(json(StatusCode::ACCEPTED, &crate::document::Accepted { change, events_after }))
+}
+
+impl From<PlanError> for Problem {
+    fn from(error: PlanError) -> Self {
+        let text = error.to_string();
+        match error {
+            PlanError::Files(problems) => Self::files(problems),
+            PlanError::Unknown(_) => Self::not_found(text),
+            PlanError::Refused(_) | PlanError::OutAlready(_) | PlanError::Outdated { .. } => {
+                Self::new(StatusCode::CONFLICT, text)
+            }
+            PlanError::TooLarge { .. } => Self::new(StatusCode::PAYLOAD_TOO_LARGE, text),
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! What is asked about applications, and what the manager says of them.
+
+use application::{ApplicationFiles, SecretTexts};
+use protocol::Strategy;
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    num::NonZeroUsize,
+};
+use utoipa::ToSchema;
+
+/// How a request about applications is carried out. Everything may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct How {
+    /// The version of each application that the client looked at (0: none). The request is refused if it is another by
+    /// then; an application that is not listed may have any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub versions: BTreeMap<String, u64>,
+    /// The texts of secrets, by name. Those that the manager has kept need not be given again.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = Object)]
+    pub secrets: SecretTexts,
+    /// Order of additions and removals: `down-then-up`, `up-then-down` or `together`; by default, whatever fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "up-then-down")]
+    pub strategy: Option<Strategy>,
+    /// Replace components in steps, so that at most so many of a group are down at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<usize>, example = 1)]
+    pub rolling: Option<NonZeroUsize>,
+    /// Replace so many components, then wait until the change is promoted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<usize>, example = 1)]
+    pub canary: Option<NonZeroUsize>,
+    /// Promote after so many seconds without a failure, even if no operator does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promote_after_s: Option<u64>,
+    /// Where placement is left to the planner: take the best answer after so many seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = 60)]
+    pub time_limit_s: Option<u64>,
+    /// In a plan: also the cost of moving fewer components.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trade_off: bool,
+    /// In a plan: also a picture of the application before and after.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub picture: bool,
+    /// In a plan: also the requests that lead there, for the explorer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub script: bool,
+}
+
+/// Make an application as its files describe it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApplyRequest {
+    /// Its files: the name of the main one (`main`), the text of each by name (`files`), and `inputs`: `values` of
+    /// variables, `values_files`, and `counts` of components.
+    #[schema(value_type = Object, example = json!({ "main": "shop.yaml", "files": { "shop.yaml": "application: shop\n" } }))]
+    pub application: ApplicationFiles,
+    /// How.
+    #[serde(default)]
+    pub how: How,
+}
+
+/// Change how many components there are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScaleRequest {
+    /// The application; it may be left out where only one has components of these names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "shop")]
+    pub application: Option<String>,
+    /// How many components there are to be, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(example = json!({ "app": 5 }))]
+    pub counts: BTreeMap<String, u32>,
+    /// Instead of `counts`: the load of the application. What each component can take decides how many are needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<u64>,
+    /// The loads of single components, where they differ.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub loads: BTreeMap<String, u64>,
+    /// How.
+    #[serde(default)]
+    pub how: How,
+}
+
+/// Make an application as it was in an earlier version.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RollbackRequest {
+    /// The application.
+    #[schema(example = "shop")]
+    pub application: String,
+    /// The version; the one before, if none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<u64>,
+    /// How.
+    #[serde(default)]
+    pub how: How,
+}
+
+/// Make applications, or single components, again as they were applied.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReconcileRequest {
+    /// Applications or components.
+    #[schema(example = json!(["shop", "shop/app[0]"]))]
+    pub names: Vec<String>,
+    /// How.
+    #[serde(default)]
+    pub how: How,
+}
+
+/// Move all components of a VM elsewhere, or use it again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DrainRequest {
+    /// The VM.
+    #[schema(example = "shop/web[0]")]
+    pub vm: String,
+    /// How.
+    #[serde(default)]
+    pub how: How,
+}
+
+/// Compare what runs with what was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckRequest {
+    /// Applications or components; all, if none is given.
+    #[serde(default)]
+    #[schema(example = json!(["shop"]))]
+    pub names: Vec<String>,
+}
+
+/// Remove an application with all its VMs and components.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RemoveRequest {
+    /// The application.
+    #[schema(example = "shop")]
+    pub application: String,
+    /// Also remove the applications that use it.
+    #[serde(default)]
+    pub with_users: bool,
+    /// How.
+    #[serde(default)]
+    pub how: How,
+}
+
+/// A request about applications.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ApplicationRequest {
+    /// Make one as its files describe it.
+    Apply(ApplyRequest),
+    /// Change how many components there are.
+    Scale(ScaleRequest),
+    /// Go back to an earlier version.
+    Rollback(RollbackRequest),
+    /// Make it again as it was applied.
+    Reconcile(ReconcileRequest),
+    /// Empty a VM.
+    Drain(DrainRequest),
+    /// Use a VM again.
+    Undrain(DrainRequest),
+    /// Remove one.
+    Remove(RemoveRequest),
+}
+
+impl ApplicationRequest {
+    /// How it is carried out.
+    pub fn how(&self) -> &How {
+        match self {
+            Self::Apply(it) => &it.how,
+            Self::Scale(it) => &it.how,
+            Self::Rollback(it) => &it.how,
+            Self::Reconcile(it) => &it.how,
+            Self::Drain(it) | Self::Undrain(it) => &it.how,
+            Self::Remove(it) => &it.how,
+        }
+    }
+
+    /// The same, to be altered.
+    pub fn how_mut(&mut self) -> &mut How {
+        match self {
+            Self::Apply(it) => &mut it.how,
+            Self::Scale(it) => &mut it.how,
+            Self::Rollback(it) => &mut it.how,
+            Self::Reconcile(it) => &mut it.how,
+            Self::Drain(it) | Self::Undrain(it) => &mut it.how,
+            Self::Remove(it) => &mut it.how,
+        }
+    }
+
+    /// What is done to the application.
+    pub fn intent(&self) -> Intent {
+        match self {
+            Self::Apply(_) => Intent::Apply,
+            Self::Scale(_) => Intent::Scale,
+            Self::Rollback(_) => Intent::Rollback,
+            Self::Reconcile(_) => Intent::Reconcile,
+            Self::Drain(_) => Intent::Drain,
+            Self::Undrain(_) => Intent::Undrain,
+            Self::Remove(_) => Intent::Remove,
+        }
+    }
+
+    /// Where it is sent.
+    pub fn path(&self) -> String {
+        format!("/v1/{}", self.intent())
+    }
+}
+
+impl Serialize for ApplicationRequest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Apply(it) => it.serialize(serializer),
+            Self::Scale(it) => it.serialize(serializer),
+            Self::Rollback(it) => it.serialize(serializer),
+            Self::Reconcile(it) => it.serialize(serializer),
+            Self::Drain(it) | Self::Undrain(it) => it.serialize(serializer),
+            Self::Remove(it) => it.serialize(serializer),
+        }
+    }
+}
+
+/// What is done to an application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Intent {
+    /// It is made as a file describes it.
+    #[default]
+    Apply,
+    /// It gets other numbers of components.
+    Scale,
+    /// It is made as it was before.
+    Rollback,
+    /// One of its VMs is emptied.
+    Drain,
+    /// One of its VMs is used again.
+    Undrain,
+    /// It is made again as it was applied.
+    Reconcile,
+    /// It is removed.
+    Remove,
+}
+
+impl fmt::Display for Intent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Apply => "apply",
+            Self::Scale => "scale",
+            Self::Rollback => "rollback",
+            Self::Drain => "drain",
+            Self::Undrain => "undrain",
+            Self::Reconcile => "reconcile",
+            Self::Remove => "remove",
+        })
+    }
+}
+
+/// A request about applications was accepted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Submitted {
+    /// The number of the change, or of the first of several; absent if nothing has to be changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<u64>,
+    /// How many changes, one after the other, lead there.
+    pub steps: usize,
+    /// Everything about it comes after this event: `GET /v1/events?after=…` misses none of it.
+    pub events_after: u64,
+    /// The version that each application has now; 0 if it is removed.
+    pub versions: BTreeMap<String, u64>,
+    /// Components that are not started although nothing has to be changed, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_started: BTreeMap<String, String>,
+}
+
+/// An application as the manager has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ApplicationDocument {
+    /// What it is called.
+    #[schema(example = "shop")]
+    pub name: String,
+    /// The version that was applied last.
+    pub version: u64,
+    /// The versions that are kept, the oldest first.
+    pub versions: Vec<VersionDocument>,
+    /// A replacement in steps that is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<RolloutDocument>,
+    /// VMs that are drained.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub drained: BTreeSet<String>,
+    /// How many components there are to be, by name.
+    pub counts: BTreeMap<String, u32>,
+    /// The files of the version that was applied last; left out of lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object)]
+    pub files: Option<ApplicationFiles>,
+}
+
+/// One version of an application.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct VersionDocument {
+    /// Its number, counted from 1.
+    pub version: u64,
+    /// The name of the token that applied it.
+    pub by: String,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// By what.
+    pub intent: Intent,
+    /// The version that `rollback` goes to from here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolls_back_to: Option<u64>,
+}
+
+/// A replacement in steps: one change after the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RolloutDocument {
+    /// Its first change, by which it is known: `cancel` and `promote` take it.
+    pub change: u64,
+    /// The change of the present step.
+    pub present: u64,
+    /// The present step, counted from 1.
+    pub step: usize,
+    /// How many steps there are.
+    pub steps: usize,
+    /// How it stands.
+    pub state: RolloutState,
+}
+
+/// How a replacement in steps stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case", tag = "is")]
+pub enum RolloutState {
+    /// The change of the present step runs, or its components are not all started yet.
+    Running {
+        /// Components that are to be started before the next step.
+        waits_for: Vec<String>,
+    },
+    /// The canaries are replaced; the rest waits for `promote`.
+    Canary {
+        /// When it is promoted without an operator, in milliseconds since 1970.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        promotes_at_ms: Option<u64>,
+    },
+    /// The manager refused the next step.
+    Blocked {
+        /// Why.
+        reasons: Vec<String>,
+    },
+}
+
+/// Whether what runs is what was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Drift {
+    /// What of each application is missing, or is there and was not asked for.
+    pub applications: BTreeMap<String, Vec<String>>,
+    /// In what each component differs from what its agent made.
+    pub components: BTreeMap<String, Vec<String>>,
+    /// Components that should be started and are not, and why.
+    pub not_started: BTreeMap<String, String>,
+    /// Components that could not be examined, and why.
+    pub unknown: BTreeMap<String, String>,
+    /// How many components were examined.
+    pub examined: usize,
+}
+
+impl Drift {
+    /// Whether nothing differs from what was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.applications.is_empty() && self.components.is_empty() && self.not_started.is_empty()
+    }
+}
+
+/// A plan that the manager is working on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlanningDocument {
+    /// Which one.
+    pub id: u64,
+    /// What is planned.
+    pub about: String,
+    /// For how long, in milliseconds.
+    pub for_ms: u64,
+    /// Which of the planner's goals it works on, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<usize>,
+    /// The best value so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<String>,
+    /// No value can be better than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<String>,
+}
+
+/// What cancelling a change would do, or does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Cancellation {
+    /// The change.
+    pub change: u64,
+    /// What happens, in sentences.
+    pub will: Vec<String>,
+    /// The change that puts the old components back, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone_by: Option<u64>,
+    /// Everything about it comes after this event.
+    pub events_after: u64,
+}

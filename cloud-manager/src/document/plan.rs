@@ -1,0 +1,205 @@
+//! What will happen: the one document that answers "what would this do?", for applications and for single changes alike.
+
+use application::{Choice, Difference, Key, Secret};
+use protocol::Strategy;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// What a request would change, and what that would do. Nothing was changed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Plan {
+    /// Each application that it is about; none, if single components were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<ApplicationPlan>,
+    /// Order of additions and removals: `down-then-up`, `up-then-down` or `together`.
+    #[schema(value_type = String, example = "up-then-down")]
+    pub strategy: Strategy,
+    /// How many changes, one after the other, lead there.
+    pub steps: usize,
+    /// How many edits those changes have.
+    pub edits: usize,
+    /// The secrets of components that come. The manager lacks the text of those that are not `kept`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<SecretUse>,
+    /// What happens when, and who is affected.
+    pub forecast: Forecast,
+    /// What works, but perhaps not as its author thinks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+    /// The application before and after, as SVG, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<String>,
+    /// The requests that lead there from an empty system, for the explorer, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object)]
+    pub script: Option<serde_json::Value>,
+}
+
+impl Plan {
+    /// Whether nothing would be changed.
+    pub fn is_empty(&self) -> bool {
+        self.edits == 0 && self.applications.iter().all(|it| it.difference.is_empty())
+    }
+}
+
+/// What a request would change of one application.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ApplicationPlan {
+    /// The application.
+    pub application: String,
+    /// The version that this plan starts from; 0 if it is new. A request that names it is refused if it is another by then.
+    pub version: u64,
+    /// How many VMs there will be.
+    pub vms: usize,
+    /// How many components.
+    pub components: usize,
+    /// How many bindings.
+    pub bindings: usize,
+    /// What differs from what there is.
+    #[schema(value_type = Object)]
+    pub difference: Difference,
+    /// The VM of each component that comes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = Object)]
+    pub places: BTreeMap<Key, Key>,
+    /// Components that stop and start again, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = Object)]
+    pub restarts: BTreeMap<Key, Vec<String>>,
+    /// How many other things differ from what was applied, and stay so.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left: usize,
+    /// How many components a load needs, where a load was given.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counts: BTreeMap<String, u32>,
+    /// Whether the files say the same as those that were applied last.
+    pub same_files: bool,
+    /// What the planner says of the placement, where it was left to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object)]
+    pub placement: Option<Choice>,
+    /// Cost of moving fewer components, if that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trade_offs: Vec<TradeOff>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is Serde's")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// One choice between cost and disruption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TradeOff {
+    /// What all VMs cost.
+    pub cost: i64,
+    /// How many components are stopped.
+    pub stopped: i64,
+    /// Whether it is proven that nothing is better.
+    pub proven: bool,
+}
+
+/// A secret of a component that comes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SecretUse {
+    /// Where its text comes from.
+    #[schema(value_type = Object)]
+    #[serde(flatten)]
+    pub secret: Secret,
+    /// Whether the manager has its text, from an earlier version.
+    pub kept: bool,
+}
+
+/// What a change would do, as the manager's own rules and a simulation of them say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Forecast {
+    /// Why the manager would refuse it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
+    /// How many components would be started in the end.
+    pub started: usize,
+    /// How many would not be.
+    pub not_started: usize,
+    /// Every component that would be different in the end.
+    pub differences: Vec<ComponentDifference>,
+    /// The components that run now, stay, and may stop on the way, even if they are started again in the end.
+    pub may_stop: Vec<String>,
+    /// How long it takes, in seconds of known and assumed operations; absent if it never ends or was not simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Whether the lengths of all operations on the critical path were declared or learned.
+    pub known: bool,
+    /// Why it was not simulated, if it was not: then the fields below are empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_simulated: Option<String>,
+    /// The operations that add up to `seconds`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub critical_path: Vec<String>,
+    /// Who stops on the way and is there in the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped: Vec<String>,
+    /// How many starts there are.
+    pub starts: u64,
+    /// How many stops.
+    pub stops: u64,
+    /// How many messages are sent.
+    pub messages: u64,
+    /// What begins when, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moments: Vec<Moment>,
+    /// Who sends what to whom, in one of the orders in which it may happen; empty if it is much.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<String>,
+}
+
+/// What begins at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Moment {
+    /// In seconds after the first change was accepted.
+    pub at: f64,
+    /// In which of several changes, one after the other, from 0.
+    pub step: usize,
+    /// Who begins to stop.
+    pub stop: Vec<String>,
+    /// Who begins to start.
+    pub start: Vec<String>,
+}
+
+/// How a component stands, now or in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// There is none.
+    Absent,
+    /// It is started.
+    Started,
+    /// It is there and not started.
+    NotStarted,
+}
+
+impl std::fmt::Display for Standing {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Absent => "absent",
+            Self::Started => "started",
+            Self::NotStarted => "not started",
+        })
+    }
+}
+
+/// A component that would be different in the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ComponentDifference {
+    /// Its name.
+    pub component: String,
+    /// Where it lives.
+    pub vm: String,
+    /// How it is now.
+    pub now: Standing,
+    /// How it would be.
+    pub then: Standing,
+    /// Why it would not be started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub because: Vec<String>,
+}

@@ -1,0 +1,189 @@
+//! Decisions about applications, carried out: what was submitted is posted and remembered in one step, and a rollout goes on
+//! with its next step when the one before has come to rest.
+
+use super::{Effect, Manager, NotPosted, Outputs, Posted};
+use crate::applications::{
+    ApplicationState, ApplicationUpdate, Step, Submission, Version,
+    rollout::{self, Next, Rollout},
+    state::VersionUpdate,
+};
+use crate::document::Intent;
+use crate::handle::Event;
+use application::{ApplicationFiles, Expansion};
+use protocol::manager::{News, Request};
+use protocol::{ChangeId, Name, Refusal};
+use runtime::engine::{Moment, Output};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+impl Manager {
+    /// Carries out a decision about applications: all of it, or nothing.
+    pub(super) fn submit(&mut self, at: Moment, submission: Submission) -> Outputs {
+        let refuse = |why: NotPosted| vec![Output::Effect(Effect::Submission(Err(why)))];
+        for update in &submission.applications {
+            let state = self.books.applications.get(&update.application);
+            if state.map_or(0, |it| it.version().number) != update.from_version {
+                return refuse(NotPosted::Outdated(update.application.clone()));
+            }
+        }
+        let Submission { by, about, intent, applications, steps, canary_steps, promote_after_ms } = submission;
+        let mut outputs = Vec::new();
+        let (count, mut ahead) = (steps.len(), VecDeque::from(steps));
+        let mut posted = Posted { change: None, versions: BTreeMap::new() };
+        let mut first = ahead.pop_front();
+        // A step that only changes labels asks nothing of the machine.
+        while first.as_ref().is_some_and(|it| it.change.edits.is_empty()) && !ahead.is_empty() {
+            first = ahead.pop_front();
+        }
+        let down_before = applications.first().map(|it| self.down(&it.application)).unwrap_or_default();
+        if let Some(step) = &first
+            && !step.change.edits.is_empty()
+        {
+            let which = if count > 1 { format!(" (step 1 of {count})") } else { String::new() };
+            match self.post(at, step, &format!("{about}{which}"), &mut outputs) {
+                Ok(change) => posted.change = Some(change),
+                Err(refusals) => {
+                    outputs.push(Output::Effect(Effect::Submission(Err(NotPosted::Refused(refusals)))));
+                    return outputs;
+                }
+            }
+        }
+        for update in applications {
+            let name = update.application.clone();
+            let expansion = first.iter().flat_map(|it| &it.expansions).find(|it| it.0.application == name);
+            self.remember(at, update, expansion.map(|it| Expansion::clone(&it.0)), &by, intent);
+            let version = self.books.applications.get(&name).map_or(0, |it| it.version().number);
+            posted.versions.insert(name.clone(), version);
+            let (Some(state), Some(change)) = (self.books.applications.get_mut(&name), posted.change) else { continue };
+            if !ahead.is_empty() {
+                Arc::make_mut(state).rollout = Some(Rollout {
+                    first: change.0,
+                    posted: vec![change.0],
+                    ahead: std::mem::take(&mut ahead),
+                    steps: count,
+                    about: about.clone(),
+                    canary_steps,
+                    promote_after_ms,
+                    promotes_at_ms: None,
+                    blocked: Vec::new(),
+                    down_before: down_before.clone(),
+                });
+            }
+        }
+        outputs.push(Output::Effect(Effect::Submission(Ok(posted))));
+        outputs
+    }
+
+    /// Components of an application that should be started and are not.
+    fn down(&self, application: &Name) -> BTreeSet<Name> {
+        rollout::not_started(application, self.books.manager.book()).map(|it| it.name.clone()).collect()
+    }
+
+    /// Asks the machine for the change of a step.
+    fn post(&mut self, at: Moment, step: &Step, about: &str, outputs: &mut Outputs) -> Result<ChangeId, Vec<Refusal>> {
+        let request = Request::Make(step.change.clone());
+        outputs.push(Output::Effect(Effect::Requested(Box::new(request.clone()))));
+        let asked = self.ask(at, request, about, step.clouds.clone());
+        let answer = asked.iter().find_map(|output| match output {
+            Output::Effect(Effect::Told(Event { news: News::Accepted(change), .. })) => Some(Ok(*change)),
+            Output::Effect(Effect::Told(Event { news: News::Refused(refusals), .. })) => Some(Err(refusals.clone())),
+            _ => None,
+        });
+        outputs.extend(asked);
+        answer.expect("the machine answers every request by accepting or refusing it")
+    }
+
+    /// Remembers what becomes of an application.
+    fn remember(
+        &mut self,
+        at: Moment,
+        update: ApplicationUpdate,
+        expansion: Option<Expansion>,
+        by: &str,
+        intent: Intent,
+    ) {
+        let ApplicationUpdate { application, version, .. } = update;
+        let (VersionUpdate::Same | VersionUpdate::New { .. }) = version else {
+            self.books.applications.remove(&application);
+            return;
+        };
+        let empty = || ApplicationState {
+            versions: Vec::new(),
+            expansion: Expansion::empty(application.clone()),
+            rollout: None,
+        };
+        let state =
+            Arc::make_mut(self.books.applications.entry(application.clone()).or_insert_with(|| Arc::new(empty())));
+        if let Some(expansion) = expansion {
+            state.expansion = expansion;
+        }
+        if let VersionUpdate::New { files, secrets, rolls_back_to } = version {
+            let number = state.versions.last().map_or(0, |it| it.number) + 1;
+            let files = ApplicationFiles::clone(&files.0);
+            state.add(Version { number, by: by.into(), at_ms: at.0, intent, files, secrets, rolls_back_to });
+        }
+    }
+
+    /// Posts the next step of every rollout that may go on; ends those that are through.
+    pub(super) fn advance_rollouts(&mut self, at: Moment, outputs: &mut Outputs) {
+        let rolling = self.books.applications.iter().filter(|(_, it)| it.rollout.is_some());
+        let rolling: Vec<Name> = rolling.map(|(name, _)| name.clone()).collect();
+        for name in rolling {
+            self.advance_rollout(at, &name, outputs);
+        }
+    }
+
+    fn advance_rollout(&mut self, at: Moment, name: &Name, outputs: &mut Outputs) {
+        // A step may be done as soon as it is posted; then the next follows at once.
+        while let Some(rollout) = self.books.applications.get(name).and_then(|it| it.rollout.as_ref()) {
+            let next = rollout.next(name, self.books.manager.book(), self.view().is_done(rollout.present()));
+            let mut rollout = rollout.clone();
+            match next {
+                Next::Wait(_) | Next::Blocked => return,
+                Next::Canary if rollout.promotes_at_ms.is_some() => return,
+                Next::Canary => match rollout.promote_after_ms {
+                    None => return,
+                    Some(pause_ms) => {
+                        let due = Moment(at.0.saturating_add(pause_ms));
+                        rollout.promotes_at_ms = Some(due.0);
+                        outputs.push(Output::Effect(Effect::PromoteAt(name.clone(), ChangeId(rollout.first), due)));
+                        self.set_rollout(name, Some(rollout));
+                        return;
+                    }
+                },
+                Next::Finished => self.set_rollout(name, None),
+                Next::Post => {
+                    let Some(step) = rollout.ahead.pop_front() else { return };
+                    let about = format!("{} (step {} of {})", rollout.about, rollout.posted.len() + 1, rollout.steps);
+                    match self.post(at, &step, &about, outputs) {
+                        _ if step.change.edits.is_empty() => {}
+                        Ok(change) => rollout.posted.push(change.0),
+                        Err(refusals) => {
+                            rollout.blocked = refusals.iter().map(ToString::to_string).collect();
+                            rollout.ahead.push_front(step);
+                            self.set_rollout(name, Some(rollout));
+                            return;
+                        }
+                    }
+                    if let Some(expansion) = step.expansions.first()
+                        && let Some(state) = self.books.applications.get_mut(name)
+                    {
+                        Arc::make_mut(state).expansion = Expansion::clone(&expansion.0);
+                    }
+                    self.set_rollout(name, Some(rollout));
+                }
+            }
+        }
+    }
+
+    pub(super) fn set_rollout(&mut self, name: &Name, rollout: Option<Rollout>) {
+        if let Some(state) = self.books.applications.get_mut(name) {
+            Arc::make_mut(state).rollout = rollout;
+        }
+    }
+
+    /// The rollout of an application that began with this change.
+    pub(super) fn rollout(&self, application: &Name, first: ChangeId) -> Option<&Rollout> {
+        self.books.applications.get(application)?.rollout.as_ref().filter(|it| it.first == first.0)
+    }
+}

@@ -1,0 +1,180 @@
+//! Replacements in steps: the manager carries them out, whatever becomes of the client and of the manager itself.
+
+use crate::HOLDFAST;
+use crate::site::Site;
+use cloud_manager::document::{ApplicationDocument, EventDocument, RolloutState};
+use std::{
+    collections::BTreeSet,
+    fs,
+    process::{Command, Stdio},
+};
+
+/// Components that take a moment to start, so that there is time to kill somebody.
+fn text(level: u32) -> String {
+    format!(
+        r#"holdfast: 1
+application: a
+types:
+  App:
+    parameters: {{ level: {level} }}
+    operations:
+      start: {{ process: "echo level {{{{ parameters.level }}}}; exec sleep 100000" }}
+      check: {{ command: "sleep 0.1", interval: 20ms }}
+vms: {{ v: {{ cloud: local, count: 2 }} }}
+components: {{ app: {{ type: App, on: v, count: 6 }} }}
+"#
+    )
+}
+
+/// A site with six components at level 1, and a file that asks for level 2.
+fn site(name: &str) -> Site {
+    let site = Site::open(name);
+    fs::write(site.place.join("a.yaml"), text(1)).unwrap();
+    site.done(&["apply", "a.yaml", "--yes"]);
+    fs::write(site.place.join("a.yaml"), text(2)).unwrap();
+    site
+}
+
+async fn application(site: &Site) -> ApplicationDocument {
+    site.client.get("/v1/applications/a").await.unwrap()
+}
+
+/// The most components that were not started at one time, as the events tell it.
+fn down_at_once(events: &[EventDocument]) -> usize {
+    let (mut down, mut most) = (BTreeSet::new(), 0);
+    for event in events.iter().filter(|it| it.what == "component-is") {
+        let (Some(name), Some(state)) = (&event.component, event.state.as_deref()) else { continue };
+        if state == "started" {
+            down.remove(name)
+        } else {
+            down.insert(name)
+        };
+        most = most.max(down.len());
+    }
+    most
+}
+
+fn stopped(events: &[EventDocument]) -> BTreeSet<String> {
+    let stopping = events.iter().filter(|it| it.state.as_deref() == Some("stopping"));
+    stopping.filter_map(|it| it.component.clone()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rollout_survives_its_client_and_its_manager() {
+    let mut site = site("rollout");
+    let before = site.status().await.newest_event;
+    let mut client = Command::new(HOLDFAST)
+        .args(["apply", "a.yaml", "--rolling", "1", "--yes"])
+        .current_dir(&site.place)
+        .env("HOLDFAST_ACCESS", site.data().join("access.json"))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // In the middle of the second step.
+    let is_second = |it: &EventDocument| it.text.contains("(step 2 of 6)");
+    site.events_until(before, is_second).await;
+    client.kill().unwrap();
+    client.wait().unwrap();
+    site.kill_manager();
+    site.restart_manager();
+    // Once more between two steps, wherever that is.
+    site.events_until(before, |it| it.text.contains("(step 4 of 6)")).await;
+    site.kill_manager();
+    site.restart_manager();
+    site.events_until(before, |it| it.text.contains("(step 6 of 6)")).await;
+    let last = site.events_until(before, |it| it.text.contains("(step 6 of 6)")).await.last().unwrap().change;
+    site.events_until(before, |it| it.what == "change-done" && it.change == last).await;
+    let events = site.told_since(before).await;
+    assert_eq!(stopped(&events).len(), 6, "{events:?}");
+    assert_eq!(down_at_once(&events), 1, "{events:?}");
+    let now = application(&site).await;
+    assert_eq!((now.version, now.rollout), (2, None));
+    for index in 0..6 {
+        assert!(site.done(&["component", "logs", &format!("a/app[{index}]")]).contains("level 2"));
+    }
+    site.done(&["check"]);
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn canaries_wait_to_be_promoted_or_are_put_back() {
+    let site = site("canary");
+    let before = site.status().await.newest_event;
+    let told = site.done(&["apply", "a.yaml", "--canary", "2", "--rolling", "2", "--yes"]);
+    assert!(told.contains("The canaries are started. Continue: holdfast promote"), "{told}");
+    assert_eq!(stopped(&site.told_since(before).await).len(), 2);
+    let rollout = application(&site).await.rollout.unwrap();
+    assert_eq!(rollout.state, RolloutState::Canary { promotes_at_ms: None });
+    let change = rollout.change.to_string();
+
+    // What cancelling does is said first, and then done: the canaries are at level 1 again.
+    let told = site.done(&["cancel", &change, "--dry-run"]);
+    assert!(told.contains("go back to version 1 of a"), "{told}");
+    assert!(application(&site).await.rollout.is_some());
+    site.done(&["cancel", &change, "--yes"]);
+    let now = application(&site).await;
+    assert_eq!((now.version, &now.rollout), (3, &None));
+    for index in 0..6 {
+        let told = site.done(&["component", "logs", &format!("a/app[{index}]")]);
+        assert!(told.trim_end().ends_with("level 1"), "{index}: {told}");
+    }
+
+    // Promoted, it replaces the rest; never more than two at once.
+    let before = site.status().await.newest_event;
+    site.done(&["apply", "a.yaml", "--canary", "1", "--rolling", "2", "--yes"]);
+    let change = application(&site).await.rollout.unwrap().change.to_string();
+    site.done(&["promote", &change]);
+    let events = site.told_since(before).await;
+    assert_eq!(stopped(&events).len(), 6);
+    assert!(down_at_once(&events) <= 2, "{events:?}");
+    assert_eq!(application(&site).await.rollout, None);
+    assert!(site.refused(&["promote", &change]).contains("is not a step of a rollout under way"));
+
+    // After a stated time it promotes itself.
+    fs::write(site.place.join("a.yaml"), text(3)).unwrap();
+    let before = site.status().await.newest_event;
+    site.done(&["apply", "a.yaml", "--canary", "1", "--rolling", "5", "--promote-after", "1", "--yes"]);
+    site.events_until(before, |it| it.text.contains("(step 2 of 2)")).await;
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rollout_is_cancelled_between_two_components() {
+    let site = site("cancelled");
+    let before = site.status().await.newest_event;
+    site.done(&["apply", "a.yaml", "--rolling", "1", "--yes", "--no-wait"]);
+    site.events_until(before, |it| it.text.contains("(step 2 of 6)")).await;
+    let change = application(&site).await.rollout.unwrap().change.to_string();
+    let told = site.done(&["cancel", &change, "--yes"]);
+    assert!(told.contains("the steps after it are dropped"), "{told}");
+    let events = site.told_since(before).await;
+    let replaced = stopped(&events).len();
+    assert!((2..6).contains(&replaced), "{replaced}");
+    assert_eq!(application(&site).await.rollout, None);
+    // What is there is what was asked for until then; applied again, the rest follows.
+    site.done(&["check"]);
+    let told = site.done(&["apply", "a.yaml", "--rolling", "1", "--yes"]);
+    assert!(told.contains(&format!("{} of {0}", 6 - replaced)), "{told}");
+    site.audit(&[]);
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_kept_version_can_be_gone_back_to() {
+    let site = site("versions");
+    site.done(&["apply", "a.yaml", "--yes"]);
+    site.done(&["scale", "app=3", "--yes"]);
+    let told = site.done(&["history", "--application", "a"]);
+    assert!(told.lines().nth(1).unwrap().starts_with("3") && told.contains("scale"), "{told}");
+    site.done(&["rollback", "a", "--to", "1", "--yes"]);
+    assert_eq!(site.status().await.components.len(), 6);
+    assert!(site.done(&["component", "logs", "a/app[0]"]).trim_end().ends_with("level 1"));
+    // A plain rollback goes back to what was there before, which is version 3.
+    site.done(&["rollback", "a", "--yes"]);
+    assert_eq!(site.status().await.components.len(), 3);
+    let told = site.refused(&["rollback", "a", "--to", "99", "--yes"]);
+    assert!(told.contains("version 99 of application a is not kept (kept: 1, 2, 3, 4, 5)"), "{told}");
+    site.remove_everything().await;
+}
