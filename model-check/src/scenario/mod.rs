@@ -35,6 +35,7 @@
 //! | `change [STRATEGY] [incomplete]` | what is to be different, one edit on each indented line |
 //! | `retry COMPONENT`, `skip COMPONENT` | a failed operation is tried again, or counts as done |
 //! | `lose VM` | the operator declares a VM lost |
+//! | `cancel N` | the change with that number is cancelled: the setup is 1, and what is accepted after it is 2, 3, … |
 //! | … `at any time` | does not wait until all earlier changes are done (`after that`, if not said) |
 //! | `  refused: TEXT` | it must be refused, for a reason that contains the text; may be said several times |
 //! | `  maybe refused` | it may be accepted or refused; there may be an end for each |
@@ -112,7 +113,7 @@ impl Scenario {
     pub fn components(&self) -> BTreeSet<Name> {
         let changes = self.lines.iter().filter_map(|line| match &line.request {
             Request::Make(change) => Some(&change.edits),
-            Request::Retry(_) | Request::Skip(_) | Request::DeclareLost(_) => None,
+            Request::Retry(_) | Request::Skip(_) | Request::DeclareLost(_) | Request::Cancel(_) => None,
         });
         let added = changes.flatten().filter_map(|edit| match edit {
             Edit::AddComponent { component, .. } => Some(component.clone()),
