@@ -146,7 +146,10 @@ fn stage(audit: &Audit, change: Option<ChangeId>) -> Result<Stage, Failure> {
         events.iter().position(|event| news(event).any(|news| told(news) == Some(change)))
     };
     let accepted = |news: &News| if let News::Accepted(change) = news { Some(*change) } else { None };
-    let done = |news: &News| if let News::ChangeDone(change) = news { Some(*change) } else { None };
+    let done = |news: &News| match news {
+        News::ChangeDone(change) | News::ChangeCancelled(change) => Some(*change),
+        _ => None,
+    };
     let Some(first) = place(accepted) else { return Err(Failure::NoSuchChange(change)) };
     let last = place(done).unwrap_or(events.len() - 1);
     for event in &events[..first] {

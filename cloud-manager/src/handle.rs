@@ -243,7 +243,9 @@ impl NameRegister {
             | News::Refused(_)
             | News::PhasePosted(..)
             | News::PhaseDone(..)
-            | News::ChangeDone(_) => None,
+            | News::ChangeDone(_)
+            | News::Cancelling(..)
+            | News::ChangeCancelled(_) => None,
         }
     }
 }

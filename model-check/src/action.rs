@@ -37,6 +37,8 @@ pub enum Action {
     Break(VmId, VmId),
     /// A VM is lost.
     Lose(VmId),
+    /// The host ends the start of a component early, as it was asked to.
+    Abort(VmId, ComponentId),
 }
 
 impl Action {
@@ -54,7 +56,8 @@ impl Action {
             | Self::Notice(..)
             | Self::Finish(..)
             | Self::Ring(..)
-            | Self::RingManager(_) => false,
+            | Self::RingManager(_)
+            | Self::Abort(..) => false,
         }
     }
 
@@ -82,6 +85,7 @@ impl fmt::Display for Action {
             Self::CrashManager => formatter.write_str("the manager crashes and comes back"),
             Self::Break(from, to) => write!(formatter, "the link between {from} and {to} breaks and comes back"),
             Self::Lose(vm) => write!(formatter, "{vm} is lost"),
+            Self::Abort(vm, component) => write!(formatter, "{vm} ends the start of {component} early"),
         }
     }
 }

@@ -75,6 +75,8 @@ impl Queue {
 pub struct Host {
     /// At most one task for each component.
     pub tasks: BTreeMap<ComponentId, HostTask>,
+    /// Those of them that are starts and were asked to end early. They may be done first all the same.
+    pub aborting: BTreeSet<ComponentId>,
     /// What runs, with the start task that started it.
     pub running: BTreeMap<ComponentId, u64>,
     /// What each of these was told, if it hears of values only when it starts.
@@ -88,6 +90,9 @@ pub struct Host {
 impl Host {
     /// Takes on a task.
     pub fn take_on(&mut self, task: HostTask) {
+        if task.work == Work::Abort {
+            return self.take_on_abort(&task);
+        }
         let running = self.running.contains_key(&task.component);
         let wrong = match task.work {
             Work::Start { .. } | Work::Prepare | Work::Purge if running => Some("is running"),
@@ -102,9 +107,23 @@ impl Host {
         self.tasks.insert(task.component, task);
     }
 
+    /// Is asked to end a start early.
+    fn take_on_abort(&mut self, abort: &HostTask) {
+        let is_meant = |task: &HostTask| task.serial == abort.serial && matches!(task.work, Work::Start { .. });
+        if !self.tasks.get(&abort.component).is_some_and(is_meant) || !self.aborting.insert(abort.component) {
+            self.scandal = Some(format!("the start of {} is to end early, but it is not under way", abort.name));
+        }
+    }
+
+    /// Takes a task off the list.
+    fn take_off(&mut self, component: ComponentId) -> Option<HostTask> {
+        self.aborting.remove(&component);
+        self.tasks.remove(&component)
+    }
+
     /// Carries a task out.
     pub fn finish(&mut self, component: ComponentId) -> Option<HostOutcome> {
-        let task = self.tasks.remove(&component)?;
+        let task = self.take_off(component)?;
         let values = match &task.work {
             Work::Start { bindings } => {
                 self.running.insert(component, task.serial);
@@ -120,15 +139,21 @@ impl Host {
                 Values::new()
             }
             Work::Prepare if !task.kind.renews => values_of(&task),
-            Work::Prepare | Work::Rebind { .. } | Work::Purge => Values::new(),
+            Work::Prepare | Work::Rebind { .. } | Work::Purge | Work::Abort => Values::new(),
         };
         Some(HostOutcome::Done { component, serial: task.serial, values })
     }
 
     /// Fails in a task.
     pub fn fail(&mut self, component: ComponentId) -> Option<HostOutcome> {
-        let task = self.tasks.remove(&component)?;
+        let task = self.take_off(component)?;
         Some(HostOutcome::Failed { component, serial: task.serial, detail: Arc::from("failed") })
+    }
+
+    /// Ends a start early.
+    pub fn abort(&mut self, component: ComponentId) -> Option<HostOutcome> {
+        let task = self.take_off(component)?;
+        Some(HostOutcome::Failed { component, serial: task.serial, detail: Arc::from("aborted") })
     }
 
     /// A running component ends by itself.

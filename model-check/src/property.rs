@@ -79,7 +79,7 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
     let edits = || {
         script.iter().flat_map(|line| match &line.request {
             Request::Make(change) => change.edits.iter(),
-            Request::Retry(_) | Request::Skip(_) | Request::DeclareLost(_) => [].iter(),
+            Request::Retry(_) | Request::Skip(_) | Request::DeclareLost(_) | Request::Cancel(_) => [].iter(),
         })
     };
     let mut clients: BTreeMap<&Name, BTreeSet<&Name>> = BTreeMap::new();
@@ -125,6 +125,19 @@ pub fn may_stop(script: &[Line]) -> BTreeSet<Name> {
             Edit::RemoveVm { vm } => open.extend(homes.iter().filter(|(_, home)| *home == vm).map(|(it, _)| *it)),
             _ => {}
         }
+    }
+    // What a cancelled change adds is taken away again. The setup is change 1.
+    let cancels = |setup: bool| {
+        let is_meant = |line: &Line| matches!(line.request, Request::Cancel(change) if (change.0 == 1) == setup);
+        script.iter().any(is_meant)
+    };
+    for line in script.iter().enumerate().filter(|(place, _)| cancels(*place == 0)).map(|(_, line)| line) {
+        let Request::Make(change) = &line.request else { continue };
+        open.extend(change.edits.iter().filter_map(|edit| match edit {
+            Edit::AddComponent { component, .. } => Some(component),
+            Edit::AddBinding(wire) if may_pass(wire) => Some(&wire.client),
+            _ => None,
+        }));
     }
     let mut found = BTreeSet::new();
     while let Some(name) = open.pop() {

@@ -209,6 +209,7 @@ impl Cast {
             Action::Break(..) => Action::Break(vm(0)?.min(vm(1)?), vm(0)?.max(vm(1)?)),
             Action::Finish(..) => Action::Finish(vm(0)?, component()?),
             Action::Fail(..) => Action::Fail(vm(0)?, component()?),
+            Action::Abort(..) => Action::Abort(vm(0)?, component()?),
             Action::Die(..) => Action::Die(vm(0)?, component()?),
             Action::Ring(_, agent::Alarm::Retry { serial, .. }) => {
                 Action::Ring(vm(0)?, agent::Alarm::Retry { component: component()?, serial })
@@ -234,6 +235,7 @@ fn subjects(action: Action) -> (Vec<VmId>, Option<ComponentId>) {
         Action::Notice(one, other) | Action::Break(one, other) => (vec![one, other], None),
         Action::Finish(vm, component)
         | Action::Fail(vm, component)
+        | Action::Abort(vm, component)
         | Action::Die(vm, component)
         | Action::Ring(vm, agent::Alarm::Retry { component, .. } | agent::Alarm::Steady { component, .. }) => {
             (vec![vm], Some(component))

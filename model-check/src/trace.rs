@@ -147,6 +147,7 @@ pub fn is_possible(world: &World, action: Action) -> bool {
         | Action::Notice(..)
         | Action::Finish(..)
         | Action::Fail(..)
+        | Action::Abort(..)
         | Action::Die(..)
         | Action::Ring(..)
         | Action::RingManager(_) => {

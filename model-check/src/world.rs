@@ -121,7 +121,11 @@ pub fn source(action: Action) -> Place {
         Action::Order(vm) => Place::Orders(vm),
         Action::Report(vm) => Place::Reports(vm),
         Action::Notice(from, to) => Place::Notices(from, to),
-        Action::Finish(vm, _) | Action::Fail(vm, _) | Action::Die(vm, _) | Action::Ring(vm, _) => Place::Host(vm),
+        Action::Finish(vm, _)
+        | Action::Fail(vm, _)
+        | Action::Abort(vm, _)
+        | Action::Die(vm, _)
+        | Action::Ring(vm, _) => Place::Host(vm),
         Action::Lose(vm) => Place::Agent(vm),
     }
 }
@@ -179,6 +183,9 @@ pub fn take(part: &mut Part, action: Action, numbered: bool) -> Taken {
         }
         (Action::Fail(vm, component), Part::Host(host)) => {
             taken.input = host.fail(component).and_then(|outcome| to_agent(vm, agent::Input::FromHost(outcome)));
+        }
+        (Action::Abort(vm, component), Part::Host(host)) => {
+            taken.input = host.abort(component).and_then(|outcome| to_agent(vm, agent::Input::FromHost(outcome)));
         }
         (Action::Die(vm, component), Part::Host(host)) => {
             taken.input = host.die(component).and_then(|outcome| to_agent(vm, agent::Input::FromHost(outcome)));
@@ -428,6 +435,7 @@ pub fn possible(place: Place, part: &Part, is_up: impl Fn(VmId) -> bool, actions
             for component in host.tasks.keys() {
                 actions.extend([Action::Finish(vm, *component), Action::Fail(vm, *component)]);
             }
+            actions.extend(host.aborting.iter().map(|component| Action::Abort(vm, *component)));
             actions.extend(host.running.keys().map(|component| Action::Die(vm, *component)));
             actions.extend(host.alarms.keys().map(|alarm| Action::Ring(vm, *alarm)));
         }

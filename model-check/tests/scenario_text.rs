@@ -6,7 +6,8 @@ use model_check::{
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use protocol::{
-    Change, Edit, Export, Import, Kind, Name, Need, Operation, Patience, Strategy as Phases, Wire, manager::Request,
+    Change, ChangeId, Edit, Export, Import, Kind, Name, Need, Operation, Patience, Strategy as Phases, Wire,
+    manager::Request,
 };
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -270,6 +271,7 @@ fn lines() -> impl Strategy<Value = (Line, Answer)> {
         1 => names().prop_map(Request::Retry),
         1 => names().prop_map(Request::Skip),
         1 => names().prop_map(Request::DeclareLost),
+        1 => (0..9u64).prop_map(|change| Request::Cancel(ChangeId(change))),
     ];
     let texts = vec(select(vec!["no such thing", "a: b, \"c\"", "vm#3"]).prop_map(String::from), 1..3);
     let answer = prop_oneof![texts.prop_map(Answer::Refused), Just(Answer::Either)];

@@ -243,6 +243,9 @@ pub enum Work {
     Stop,
     /// Remove what was installed.
     Purge,
+    /// End the start that has this task's own serial number early, as failed; nothing of it is left running. If that start
+    /// has ended already, there is nothing to do. The outcome of the start is the only answer.
+    Abort,
 }
 
 impl Work {
@@ -250,7 +253,7 @@ impl Work {
     pub fn operation(&self) -> Operation {
         match self {
             Self::Prepare => Operation::Prepare,
-            Self::Start { .. } => Operation::Start,
+            Self::Start { .. } | Self::Abort => Operation::Start,
             Self::Rebind { .. } => Operation::Rebind,
             Self::Stop => Operation::Stop,
             Self::Purge => Operation::Purge,

@@ -1,6 +1,6 @@
 //! Why the manager says no. A refused change has changed nothing.
 
-use crate::{Name, Wire, bounds};
+use crate::{ChangeId, Name, Wire, bounds};
 use serde::{Deserialize, Serialize};
 
 /// One reason to refuse a change; the operator gets all of them at once.
@@ -169,5 +169,45 @@ pub enum Refusal {
         cycle: Vec<Name>,
         /// Whether a binding that is still being removed is part of it.
         removing: bool,
+    },
+    /// There is no change of that number.
+    #[error("{change} does not exist (check the number)")]
+    UnknownChange {
+        /// The number given.
+        change: ChangeId,
+    },
+    /// A change that is done cannot be cancelled.
+    #[error("{change} is done (ask for the opposite change to take it back)")]
+    ChangeIsDone {
+        /// The change.
+        change: ChangeId,
+    },
+    /// The change is one that cannot be taken back.
+    #[error("{change} cannot be cancelled: it retries or skips an operation, or forgets a lost vm")]
+    NothingToCancel {
+        /// The change.
+        change: ChangeId,
+    },
+    /// A later change builds on what this one has still to add or set.
+    #[error("{change} cannot be cancelled: {later} builds on it (cancel {later} first)")]
+    NeededLater {
+        /// The change to be cancelled.
+        change: ChangeId,
+        /// The change that builds on it.
+        later: ChangeId,
+    },
+    /// Another change has put a component on a VM that would go.
+    #[error("vm {vm:?} cannot be removed again: component {component:?} of another change is there (remove it first)")]
+    VmInUse {
+        /// The VM.
+        vm: Name,
+        /// What is there.
+        component: Name,
+    },
+    /// A VM that is being destroyed cannot be kept.
+    #[error("vm {vm:?} is being destroyed and cannot be kept (wait until that is done, and add it again)")]
+    VmIsGoing {
+        /// The VM.
+        vm: Name,
     },
 }

@@ -95,6 +95,8 @@ fn every_refusal_has_its_reason_and_its_text() {
         ("a need lowered to nothing", make([set_need("app", "db", 0)])),
         ("a removal and a restart of one component", make([remove("web"), restart("web")])),
         ("a removal twice", make([remove("web"), remove("web")])),
+        ("the cancellation of a change that does not exist", Request::Cancel(ChangeId(9))),
+        ("the cancellation of a change that is done", Request::Cancel(ChangeId(1))),
         ("another try where nothing failed", Request::Retry(name("web"))),
         ("leave to skip where nothing failed", Request::Skip(name("web"))),
         ("the loss of a VM that does not exist", Request::DeclareLost(name("v9"))),
@@ -112,7 +114,28 @@ fn every_refusal_has_its_reason_and_its_text() {
     still_removing(&mut page);
     lost(&mut page);
     too_many(&mut page);
+    too_late_to_cancel(&mut page);
     page.check();
+}
+
+/// Changes that cannot be cancelled any more.
+fn too_late_to_cancel(page: &mut Page) {
+    let second = || Request::Cancel(ChangeId(2));
+    let mut stage = shop();
+    stage.ask(Request::DeclareLost(name("v2")));
+    page.write("the cancellation of a loss", &refusals(&mut stage, second()));
+    let mut stage = shop();
+    stage.ask(change(Strategy::DownThenUp, [restart("db"), add_vm("v3")]));
+    stage.ask(make([add("new", "v3", Kind::default())]));
+    page.write("the cancellation of a change on which a later one builds", &refusals(&mut stage, second()));
+    let mut stage = shop();
+    stage.ask(make([add_vm("v3")]));
+    stage.ask(make([add("new", "v3", Kind::default())]));
+    page.write("the cancellation of a VM that a later change uses", &refusals(&mut stage, second()));
+    let mut stage = shop();
+    stage.ask(make([remove_vm("v2")]));
+    stage.run_but(|next| matches!(next, stage::Move::Cloud(_)));
+    page.write("the cancellation of the removal of a VM that is being destroyed", &refusals(&mut stage, second()));
 }
 
 /// A cycle that would be closed by a binding still being removed.
@@ -267,4 +290,5 @@ variants! {
     UnknownVm, UnknownComponent, UnknownImport, UnknownExport, UnknownBinding, DuplicateVm, DuplicateComponent,
     DuplicateBinding, PortsDiffer, BoundToItself, Cycle, CapacityExceeded, TooFewProviders, NeedsNothing, RemovedTwice,
     VmLost, TooManyWishes, TooManyComponents, RecipeTooLong, TooManyNames, NothingFailed, EndlessRestarts,
+    UnknownChange, ChangeIsDone, NothingToCancel, NeededLater, VmInUse, VmIsGoing,
 }

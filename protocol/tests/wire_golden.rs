@@ -7,9 +7,9 @@ mod golden;
 
 use protocol::letter::Question;
 use protocol::{
-    BindingId, Change, ComponentId, ComponentState, Condition, Edit, Export, Fact, HostOutcome, Import, Instruction,
-    Kind, Name, Need, Notice, Operation, Order, OrderNumber, Patience, Report, Strategy, Ticket, Values, VmId, VmState,
-    Wire,
+    BindingId, Change, ChangeId, ComponentId, ComponentState, Condition, Edit, Export, Fact, HostOutcome, Import,
+    Instruction, Kind, Name, Need, Notice, Operation, Order, OrderNumber, Patience, Report, Strategy, Ticket, Values,
+    VmId, VmState, Wire,
     agent::{self, Alarm as AgentAlarm, Input as AgentInput},
     letter::{ToAgent, ToManager},
     manager::{self, Alarm as ManagerAlarm, CloudOutcome, Input as ManagerInput, Request},
@@ -49,7 +49,7 @@ variants! {
     ManagerInput { FromOperator, FromAgent, FromCloud, AlarmRang }
     ManagerAlarm { CreateAgain, Suspicion }
     CloudOutcome { Created, CreateFailed, Destroyed, Silent, Heard, Lost }
-    Request { Make, Retry, Skip, DeclareLost }
+    Request { Make, Retry, Skip, DeclareLost, Cancel }
     Edit {
         AddVm, RemoveVm, AddComponent, RemoveComponent, RestartComponent, SetNeed, AddBinding, RemoveBinding,
     }
@@ -283,6 +283,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("try again", Request::Retry(name("web"))),
         ("let it count as done", Request::Skip(name("web"))),
         ("that VM is lost", Request::DeclareLost(name("vm1"))),
+        ("cancel that change", Request::Cancel(ChangeId(7))),
     ]
 }
 

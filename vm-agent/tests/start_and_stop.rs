@@ -42,6 +42,37 @@ async fn a_start_is_done_when_the_port_is_open_and_not_before() {
     assert_eq!(marked(&stage.home(1)), [0; 0]);
 }
 
+/// A start that waits at a gate before its port is open.
+async fn held_at_a_gate(stage: &Stage) -> (protocol::HostTask, std::net::TcpStream) {
+    let gate = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut recipe = server("tcp", &json!({ "tcp": { "port": "{{ port }}" } }));
+    recipe["environment"]["GATE"] = json!(gate.local_addr().unwrap().to_string());
+    let start = task(1, &recipe, start());
+    stage.begin(&start);
+    let (held, _) = tokio::task::spawn_blocking(move || gate.accept().unwrap()).await.unwrap();
+    (start, held)
+}
+
+#[tokio::test]
+async fn a_start_that_is_aborted_fails_at_once_and_leaves_nothing_running() {
+    let mut stage = Stage::new().await;
+    let (start, _held) = held_at_a_gate(&stage).await;
+    assert!(stage.is_silent());
+    stage.begin(&protocol::HostTask { work: Work::Abort, ..start.clone() });
+    assert!(stage.failed(&start).await.contains("aborted"));
+    assert_eq!(marked(&stage.home(1)), [0; 0]);
+}
+
+#[tokio::test]
+async fn an_abort_that_is_asked_for_again_after_a_crash_ends_what_the_start_has_left() {
+    let mut stage = Stage::new().await;
+    let (start, _held) = held_at_a_gate(&stage).await;
+    let abort = protocol::HostTask { work: Work::Abort, ..start.clone() };
+    stage.reopen(vec![abort]).await;
+    assert!(stage.failed(&start).await.contains("aborted"));
+    assert_eq!(marked(&stage.home(1)), [0; 0]);
+}
+
 #[tokio::test]
 async fn an_http_answer_counts_only_with_a_good_status() {
     let mut stage = Stage::new().await;

@@ -186,7 +186,7 @@ impl Chronicle {
                     None => phases.push(PhaseRecord { phase, posted_at_ms: None, done_at_ms: Some(event.at_ms) }),
                 }
             }
-            News::ChangeDone(change) => {
+            News::ChangeDone(change) | News::ChangeCancelled(change) => {
                 let told = self.told(*change, event.number);
                 told.record.done_at_ms = Some(event.at_ms);
                 told.last = event.number;
@@ -237,7 +237,7 @@ impl Chronicle {
                 self.vms.entry(*vm).or_default().not_made = Some(detail.to_string());
             }
             News::VmDestroyed(vm) => drop(self.vms.remove(vm)),
-            News::Refused(_) | News::VmIs(..) => {}
+            News::Refused(_) | News::VmIs(..) | News::Cancelling(..) => {}
         }
     }
 

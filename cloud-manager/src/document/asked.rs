@@ -21,6 +21,7 @@ pub fn in_words(request: &Request) -> String {
         Request::Retry(component) => format!("retry {component}"),
         Request::Skip(component) => format!("skip what failed of {component}"),
         Request::DeclareLost(vm) => format!("declare vm {vm} lost"),
+        Request::Cancel(change) => format!("cancel {change}"),
     }
 }
 

@@ -1,7 +1,10 @@
 //! What has happened: events, and the record of a change that follows from them.
 
 use crate::handle::Event;
-use protocol::{ComponentState, Refusal, manager::News};
+use protocol::{
+    ComponentState, Refusal,
+    manager::{CancelOutlook, News},
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -135,6 +138,19 @@ impl From<&Event> for EventDocument {
             News::ChangeDone(change) => {
                 let text = format!("{change} done");
                 Self { what: "change-done".into(), text, change: Some(change.0), ..blank }
+            }
+            News::Cancelling(change, outlook) => {
+                let becomes = match outlook {
+                    CancelOutlook::Dropped => "it is dropped",
+                    CancelOutlook::Finished => "what is under way is finished, and the rest is dropped",
+                    CancelOutlook::Undone { .. } => "what was done is undone",
+                };
+                let text = format!("{change} is being cancelled: {becomes}");
+                Self { what: "cancelling".into(), text, change: Some(change.0), ..blank }
+            }
+            News::ChangeCancelled(change) => {
+                let text = format!("{change} cancelled");
+                Self { what: "change-cancelled".into(), text, change: Some(change.0), ..blank }
             }
             News::ComponentIs(id, condition) => {
                 let name = named(id.to_string());

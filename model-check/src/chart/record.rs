@@ -117,6 +117,7 @@ impl Recorder {
             | Action::Notice(_, vm)
             | Action::Finish(vm, _)
             | Action::Fail(vm, _)
+            | Action::Abort(vm, _)
             | Action::Die(vm, _)
             | Action::Ring(vm, _)
             | Action::Crash(vm)

@@ -129,6 +129,7 @@ impl Names {
             Request::Retry(component) => format!("retry {component}"),
             Request::Skip(component) => format!("skip {component}"),
             Request::DeclareLost(vm) => format!("{vm} is lost"),
+            Request::Cancel(change) => format!("cancel {change}"),
         }
     }
 
@@ -140,12 +141,14 @@ impl Names {
                 Some(format!("refused: {}", reasons.join("; ")))
             }
             News::ChangeDone(change) => Some(format!("{change} done")),
+            News::ChangeCancelled(change) => Some(format!("{change} cancelled")),
             News::VmInstantiated(vm) => Some(format!("{} is there", self.vm(*vm))),
             News::VmNotInstantiated(vm, _) => Some(format!("{} could not be made", self.vm(*vm))),
             News::VmDestroyed(vm) => Some(format!("{} is destroyed", self.vm(*vm))),
             News::VmSuspected(vm) => Some(format!("{} is suspected", self.vm(*vm))),
             News::VmWell(vm) => Some(format!("{} is well", self.vm(*vm))),
             News::Accepted(_)
+            | News::Cancelling(..)
             | News::PhasePosted(..)
             | News::PhaseDone(..)
             | News::ComponentIs(..)

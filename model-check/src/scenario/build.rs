@@ -10,7 +10,7 @@ use super::{
     words::Called,
 };
 use crate::Line;
-use protocol::{Change, Edit, Kind, Name, Wire, manager::Request};
+use protocol::{Change, ChangeId, Edit, Kind, Name, Wire, manager::Request};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -66,6 +66,7 @@ impl Known {
                 self.check_vm(&called, &mut found);
                 Request::DeclareLost(called.name)
             }
+            What::Cancel(change) => Request::Cancel(ChangeId(change.into())),
             What::Change { strategy, incomplete } => {
                 asked.edits.iter().for_each(|stated| self.add(stated));
                 let renamed = renamed(&asked.edits);

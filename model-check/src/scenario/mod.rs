@@ -69,7 +69,7 @@ impl Scenario {
     pub fn components(&self) -> BTreeSet<Name> {
         let changes = self.lines.iter().filter_map(|line| match &line.request {
             Request::Make(change) => Some(&change.edits),
-            Request::Retry(_) | Request::Skip(_) | Request::DeclareLost(_) => None,
+            Request::Retry(_) | Request::Skip(_) | Request::DeclareLost(_) | Request::Cancel(_) => None,
         });
         let added = changes.flatten().filter_map(|edit| match edit {
             Edit::AddComponent { component, .. } => Some(component.clone()),

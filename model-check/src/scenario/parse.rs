@@ -46,6 +46,7 @@ pub(super) enum What {
     Retry(Called),
     Skip(Called),
     Lose(Called),
+    Cancel(u32),
 }
 
 /// One edit as it is written.
@@ -72,7 +73,7 @@ pub(super) struct Wired {
 }
 
 const WISHES: [&str; 8] = ["add", "remove", "restart", "replace", "bind", "unbind", "need", "refused"];
-pub(super) const REQUESTS: [&str; 6] = ["vm", "faults", "change", "retry", "skip", "lose"];
+pub(super) const REQUESTS: [&str; 7] = ["vm", "faults", "change", "retry", "skip", "lose", "cancel"];
 
 /// Reads a text, as far as it can be read, and says all that is wrong with it.
 pub(super) fn read(text: &str) -> (Sheet, Vec<Problem>) {
@@ -134,6 +135,8 @@ impl Sheet {
             What::Skip(reader.name("the name of a component", "skip app")?)
         } else if reader.take("lose") {
             What::Lose(reader.name("the name of a VM", "lose web")?)
+        } else if reader.take("cancel") {
+            What::Cancel(reader.expect_number("the number of a change", "cancel 2")?)
         } else {
             let change = What::Change { strategy: Strategy::default(), incomplete: false };
             self.asked.push(Asked { what: change, patient: true, answer: Answer::Accepted, edits: Vec::new() });

@@ -39,6 +39,7 @@ impl fmt::Display for Scenario {
                 Request::Retry(name) => write_request(formatter, "retry", name, line, answer)?,
                 Request::Skip(name) => write_request(formatter, "skip", name, line, answer)?,
                 Request::DeclareLost(name) => write_request(formatter, "lose", name, line, answer)?,
+                Request::Cancel(change) => write_row(formatter, &format!("cancel {}", change.0), line, answer)?,
             }
         }
         formatter.write_str("----\n")?;
@@ -176,8 +177,12 @@ fn write_request(
     line: &Line,
     answer: &Answer,
 ) -> fmt::Result {
+    write_row(formatter, &format!("{verb} {}", word(name)), line, answer)
+}
+
+fn write_row(formatter: &mut fmt::Formatter<'_>, row: &str, line: &Line, answer: &Answer) -> fmt::Result {
     let when = if line.patient { "" } else { " at any time" };
-    writeln!(formatter, "{verb} {}{when}", word(name))?;
+    writeln!(formatter, "{row}{when}")?;
     write_answer(formatter, "  ", answer)
 }
 

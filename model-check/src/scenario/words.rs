@@ -201,7 +201,7 @@ impl<'r, 't> Reader<'r, 't> {
 }
 
 /// The words of the language: as names they stand in quotes.
-const RESERVED: [&str; 52] = [
+const RESERVED: [&str; 53] = [
     "add",
     "after",
     "any",
@@ -209,6 +209,7 @@ const RESERVED: [&str; 52] = [
     "at",
     "be",
     "bind",
+    "cancel",
     "capacity",
     "change",
     "changes",

@@ -18,7 +18,7 @@ use crate::{
     world::{Event, Output, Part, Place, World},
 };
 use protocol::{
-    ChangeId, HostTask, Operation, VmId, agent,
+    ChangeId, HostTask, Operation, VmId, Work, agent,
     manager::{self, CloudTask, News},
 };
 use std::{
@@ -171,7 +171,7 @@ impl<'a> Run<'a> {
             Action::Order(vm) | Action::Notice(_, vm) if self.world.agent(vm).is_none() => {
                 return self.agenda.arrived(crate::world::source(action));
             }
-            Action::Finish(vm, component) | Action::Fail(vm, component) => {
+            Action::Finish(vm, component) | Action::Fail(vm, component) | Action::Abort(vm, component) => {
                 let Part::Host(host) = self.world.part(Place::Host(vm)) else { return };
                 let fails = matches!(action, Action::Fail(..));
                 if host.tasks.get(&component).is_none_or(|found| found.serial != task) {
@@ -296,7 +296,7 @@ impl<'a> Run<'a> {
                 let (change, accepted) = (*change, self.now);
                 self.report.changes.push(ChangeTimes { change, accepted, done: None, critical_path: Vec::new() });
             }
-            manager::Output::ToOperator(News::ChangeDone(change)) => {
+            manager::Output::ToOperator(News::ChangeDone(change) | News::ChangeCancelled(change)) => {
                 if let Some(index) = self.open_changes.remove(change) {
                     let times = &mut self.report.changes[index];
                     times.done = Some(self.now);
@@ -358,6 +358,10 @@ impl<'a> Run<'a> {
 
     /// A host begins a task; whether it will fail is decided now.
     fn follow_task(&mut self, vm: VmId, task: &HostTask, cause: Cause) {
+        if task.work == Work::Abort {
+            let end = Scheduled::Action(Action::Abort(vm, task.component), task.serial);
+            return self.agenda.plan(self.now, end, cause);
+        }
         let operation = task.work.operation();
         match operation {
             Operation::Start => self.report.starts += 1,

@@ -52,8 +52,21 @@ pub enum TaskState {
     None,
     /// This operation is under way.
     UnderWay(Operation),
-    /// This operation failed and will be tried again when the alarm rings.
+    /// This operation failed and is retried when the alarm rings.
     Pausing(Operation),
+    /// A start is under way and was asked to end early.
+    Aborting,
+}
+
+impl TaskState {
+    /// The operation that the host has under way.
+    pub fn under_way(self) -> Option<Operation> {
+        match self {
+            Self::UnderWay(operation) => Some(operation),
+            Self::Aborting => Some(Operation::Start),
+            Self::None | Self::Pausing(_) => None,
+        }
+    }
 }
 
 /// One component in an agent's books.
@@ -192,7 +205,7 @@ impl Component {
 
     /// Whether the host has something under way for it.
     pub(super) fn is_busy(&self) -> bool {
-        matches!(self.task_state, TaskState::UnderWay(_))
+        self.task_state.under_way().is_some()
     }
 
     /// Client rule 1, and after a death: every loan home first.

@@ -36,9 +36,7 @@ impl Turn<'_> {
     pub(super) fn done(&mut self, id: ComponentId, values: Values) {
         self.touched.insert(id);
         let component = self.component(id);
-        let TaskState::UnderWay(operation) = std::mem::replace(&mut component.task_state, TaskState::None) else {
-            return;
-        };
+        let Some(operation) = std::mem::replace(&mut component.task_state, TaskState::None).under_way() else { return };
         component.failures = None;
         match operation {
             Operation::Prepare => self.announce(id, values),
@@ -72,13 +70,18 @@ impl Turn<'_> {
     fn failed(&mut self, id: ComponentId, detail: Arc<str>) {
         self.touched.insert(id);
         let component = self.component(id);
-        let TaskState::UnderWay(operation) = component.task_state else { return };
+        let Some(operation) = component.task_state.under_way() else { return };
         component.let_go = Default::default();
         component.holdings.rebound(false);
         // It was not told: the next attempt tells it the set as it then is.
         component.changed |= operation == Operation::Rebind;
         if operation == Operation::Rebind && component.died {
             return self.mourn(id, detail);
+        }
+        if operation == Operation::Start && component.leaving {
+            // It was not to start any more, whether it was ended early or failed by itself: no retry, and nothing to report.
+            component.task_state = TaskState::None;
+            return self.put(id, ComponentState::Stopped);
         }
         let before = component.failures.filter(|(failed, _)| *failed == operation).map_or(0, |(_, times)| times);
         component.failures = Some((operation, before + 1));
@@ -207,6 +210,14 @@ impl Turn<'_> {
             work,
         };
         self.outputs.push(Output::ToHost(task));
+    }
+
+    /// Asks the host to end a start early, once. The answer is the outcome of that start, whichever it is.
+    pub(super) fn abort(&mut self, id: ComponentId) {
+        let component = self.component(id);
+        component.task_state = TaskState::Aborting;
+        let (serial, name, kind) = (component.serial, component.name.clone(), component.kind.clone());
+        self.outputs.push(Output::ToHost(HostTask { component: id, serial, name, kind, work: Work::Abort }));
     }
 
     /// Asks the host to stop it; the rules have seen that every loan is home.

@@ -10,8 +10,9 @@ impl Turn<'_> {
         match component.state {
             ComponentState::Stopped => self.while_stopped(id),
             ComponentState::Started => self.while_started(id),
-            // A start or stop is not interrupted: the rules go on when it has ended.
-            ComponentState::Starting | ComponentState::Stopping => {}
+            ComponentState::Starting => self.while_starting(id),
+            // A stop is not interrupted: the rules go on when it has ended.
+            ComponentState::Stopping => {}
             // It may still be running: nothing it holds can be given back.
             ComponentState::Failed(Operation::Stop) => {}
             ComponentState::Failed(_) => self.while_stopped(id),
@@ -38,6 +39,14 @@ impl Turn<'_> {
             && component.task_state == TaskState::None
         {
             self.ask(id, Work::Prepare);
+        }
+    }
+
+    /// A start is not interrupted: the rules go on when it has ended. But one that is removed need not run into its time limit.
+    fn while_starting(&mut self, id: ComponentId) {
+        let component = self.component(id);
+        if component.leaving && component.task_state == TaskState::UnderWay(Operation::Start) {
+            self.abort(id);
         }
     }
 
@@ -123,7 +132,7 @@ impl Turn<'_> {
         self.recall(id);
         let component = self.component(id);
         // After a death some loans may still be on their way home.
-        let waiting = matches!(component.task_state, TaskState::UnderWay(_) | TaskState::Pausing(Operation::Purge));
+        let waiting = component.is_busy() || component.task_state == TaskState::Pausing(Operation::Purge);
         if !component.loans.all_home() || waiting || component.state == ComponentState::Failed(Operation::Purge) {
             return;
         }

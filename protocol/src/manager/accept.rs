@@ -7,6 +7,7 @@
 use super::{
     News, Request, Turn,
     book::{BindingEntry, Book, ComponentEntry, Entry, Health, Hearing, VmEntry},
+    cancel::Undo,
     import::ImportEntry,
     phases::{CheckedEdit, Running},
 };
@@ -19,18 +20,15 @@ impl Turn<'_> {
     /// Answers a request: accepted under a number, or refused with every reason.
     pub(super) fn consider(&mut self, request: Request) {
         let accepted = match request {
-            Request::Make(change) => Draft::write(self.book(), &change).map(|(edits, spared)| {
-                // Nobody waits any more for what is on its way out.
+            Request::Make(change) => Draft::write(self.book(), &change).map(|(edits, undo, spared)| {
+                // No change waits any more for what is on its way out.
                 self.touched.extend(spared);
-                Running::new(edits, change.strategy, &self.manager.book)
+                Running::new(edits, change.strategy, Some(undo), &self.manager.book)
             }),
-            Request::Retry(name) => self
-                .failed_component(&name)
-                .map(|entry| Running::new(vec![CheckedEdit::Retry(entry)], Strategy::Together, &self.manager.book)),
-            Request::Skip(name) => self
-                .failed_component(&name)
-                .map(|entry| Running::new(vec![CheckedEdit::Skip(entry)], Strategy::Together, &self.manager.book)),
+            Request::Retry(name) => self.failed_component(&name).map(|entry| self.help(CheckedEdit::Retry(entry))),
+            Request::Skip(name) => self.failed_component(&name).map(|entry| self.help(CheckedEdit::Skip(entry))),
             Request::DeclareLost(name) => self.living_vm(&name).map(|entry| self.lose(entry)),
+            Request::Cancel(change) => return self.cancel(change),
         };
         match accepted {
             Ok(running) => {
@@ -41,6 +39,11 @@ impl Turn<'_> {
             }
             Err(refusals) => self.tell(News::Refused(refusals)),
         }
+    }
+
+    /// What a person says to a component that failed, as a change.
+    fn help(&self, edit: CheckedEdit) -> Running {
+        Running::new(vec![edit], Strategy::Together, None, &self.manager.book)
     }
 
     fn failed_component(&mut self, name: &Name) -> Result<Entry, Vec<Refusal>> {
@@ -71,11 +74,11 @@ impl Turn<'_> {
 }
 
 /// A change half written into the book: what has to be undone if it is refused, and what is still to be checked.
-struct Draft<'a> {
-    book: &'a mut Book,
+pub(super) struct Draft<'a> {
+    pub(super) book: &'a mut Book,
     entries_before: u64,
-    edits: Vec<CheckedEdit>,
-    refusals: Vec<Refusal>,
+    pub(super) edits: Vec<CheckedEdit>,
+    pub(super) refusals: Vec<Refusal>,
     leaving_vms: Vec<Entry>,
     leaving_components: Vec<Entry>,
     leaving_bindings: Vec<Entry>,
@@ -85,23 +88,16 @@ struct Draft<'a> {
     removed: BTreeSet<Name>,
     new_bindings: Vec<Entry>,
     /// Components whose imports must be counted again.
-    recount: BTreeSet<Entry>,
-    needs: BTreeMap<(Entry, Name), u32>,
+    pub(super) recount: BTreeSet<Entry>,
+    pub(super) needs: BTreeMap<(Entry, Name), u32>,
     /// What was accepted before, where another number was wished for.
     needs_before: Vec<(Entry, Name, u32)>,
 }
 
 impl<'a> Draft<'a> {
-    /// Writes a change into the book and returns its edits, or leaves the book as it was.
-    ///
-    /// With the edits come the components for which nobody need wait any more: those that leave, and the clients of
-    /// bindings that do.
-    fn write(book: &'a mut Book, change: &Change) -> Result<(Vec<CheckedEdit>, BTreeSet<Entry>), Vec<Refusal>> {
-        let edits = change.edits.len();
-        if edits > bounds::WISHES_MAX {
-            return Err(vec![Refusal::TooManyWishes { edits }]);
-        }
-        let mut draft = Draft {
+    /// A draft in which nothing is written yet.
+    pub(super) fn new(book: &'a mut Book) -> Self {
+        Draft {
             entries_before: book.entries,
             book,
             edits: Vec::new(),
@@ -115,7 +111,19 @@ impl<'a> Draft<'a> {
             recount: BTreeSet::new(),
             needs: BTreeMap::new(),
             needs_before: Vec::new(),
-        };
+        }
+    }
+
+    /// Writes a change into the book and returns its edits, or leaves the book as it was.
+    ///
+    /// With the edits comes what would take them back, and the components for which no change need wait any more: those
+    /// that leave, and the clients of bindings that do.
+    fn write(book: &'a mut Book, change: &Change) -> Result<(Vec<CheckedEdit>, Undo, BTreeSet<Entry>), Vec<Refusal>> {
+        let edits = change.edits.len();
+        if edits > bounds::WISHES_MAX {
+            return Err(vec![Refusal::TooManyWishes { edits }]);
+        }
+        let mut draft = Draft::new(book);
         // From small to large, so that the order in which edits are written makes no difference.
         change.edits.iter().for_each(|edit| draft.remove_wire(edit));
         change.edits.iter().for_each(|edit| draft.remove_named(edit));
@@ -127,16 +135,60 @@ impl<'a> Draft<'a> {
         change.edits.iter().for_each(|edit| draft.add_binding(edit));
         change.edits.iter().for_each(|edit| draft.set_need(edit));
         draft.order_needs();
-        draft.check_whole(change.incomplete);
+        let recount = draft.recount.iter().copied().filter(|entry| entry.0 <= draft.entries_before).collect();
+        draft.check_whole(change.incomplete, &BTreeSet::new());
         draft.refusals.sort();
         draft.refusals.dedup();
         if draft.refusals.is_empty() {
             let clients = draft.leaving_bindings.iter().map(|entry| draft.book.bindings[entry].client);
             let spared = clients.chain(draft.leaving_components.iter().copied()).collect();
-            return Ok((draft.edits, spared));
+            let undo = draft.taken_back(change.strategy, &recount);
+            return Ok((draft.edits, undo, spared));
         }
         draft.undo();
         Err(draft.refusals)
+    }
+
+    /// What takes the draft back once it is accepted.
+    fn taken_back(&mut self, strategy: Strategy, recount: &BTreeSet<Entry>) -> Undo {
+        let book = &*self.book;
+        let wire = |entry: &Entry| (*entry, book.wire(&book.bindings[entry]));
+        Undo {
+            strategy,
+            entries: (self.entries_before, book.entries),
+            vms: self.leaving_vms.iter().map(|entry| (*entry, book.vms[entry].name.clone())).collect(),
+            components: self.leaving_components.iter().map(|it| (*it, book.adding_again(*it))).collect(),
+            bindings: self.leaving_bindings.iter().map(wire).collect(),
+            needs: self
+                .needs_before
+                .iter()
+                .filter(|(entry, ..)| entry.0 <= self.entries_before)
+                .map(|(entry, name, before)| (*entry, name.clone(), *before, self.needs[&(*entry, name.clone())]))
+                .collect(),
+            short: self.short_before(recount.iter().copied()),
+            lost_names: std::mem::take(&mut self.lost_names),
+        }
+    }
+
+    /// The imports of these components that had too few providers before this draft.
+    fn short_before(&self, clients: impl Iterator<Item = Entry>) -> BTreeSet<(Entry, Name)> {
+        let mut moved: BTreeMap<(Entry, &Name), (usize, usize)> = BTreeMap::new();
+        for (bindings, comes) in [(&self.new_bindings, true), (&self.leaving_bindings, false)] {
+            for binding in bindings.iter().map(|entry| &self.book.bindings[entry]) {
+                let (came, went) = moved.entry((binding.client, &binding.import)).or_default();
+                *(if comes { came } else { went }) += 1;
+            }
+        }
+        let needs: BTreeMap<_, _> = self.needs_before.iter().map(|(entry, name, it)| ((*entry, name), *it)).collect();
+        let imports = clients.flat_map(|client| {
+            self.book.components[&client].imports.iter().map(move |(name, import)| ((client, name), import))
+        });
+        let short = imports.filter(|(key, import)| {
+            let (came, went) = moved.get(key).copied().unwrap_or_default();
+            let needed = needs.get(key).copied().unwrap_or(import.accepted);
+            import.bound.len() + went < came + usize::try_from(needed).unwrap_or(usize::MAX)
+        });
+        short.map(|((client, name), _)| (client, name.clone())).collect()
     }
 
     fn remove_wire(&mut self, edit: &Edit) {
@@ -160,14 +212,22 @@ impl<'a> Draft<'a> {
 
     fn remove_vm(&mut self, edit: &Edit) {
         let Edit::RemoveVm { vm } = edit else { return };
-        let Some(entry) = self.find_vm(vm) else { return };
+        if let Some(entry) = self.find_vm(vm) {
+            self.remove_vm_entry(entry);
+        }
+    }
+
+    /// Marks a VM as leaving, with all its components.
+    pub(super) fn remove_vm_entry(&mut self, entry: Entry) {
         for component in self.book.vms[&entry].components.clone() {
             if !self.book.components[&component].leaving {
                 self.remove_component(component);
             }
         }
-        self.book.vms.get_mut(&entry).expect("it was just found").leaving = true;
-        self.book.vm_names.remove(vm);
+        let vm = self.book.vms.get_mut(&entry).expect("only known VMs are removed");
+        vm.leaving = true;
+        let name = vm.name.clone();
+        self.book.vm_names.remove(&name);
         self.leaving_vms.push(entry);
         self.edits.push(CheckedEdit::RemoveVm(entry));
     }
@@ -180,7 +240,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Marks a component and all its bindings as leaving. The agents take the bindings back by themselves.
-    fn remove_component(&mut self, entry: Entry) {
+    pub(super) fn remove_component(&mut self, entry: Entry) {
         let component = self.book.components.get_mut(&entry).expect("only known components are removed");
         component.leaving = true;
         let bindings: Vec<Entry> = component.borrows().chain(component.lends.iter().copied()).collect();
@@ -196,7 +256,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn remove_binding(&mut self, entry: Entry) {
+    pub(super) fn remove_binding(&mut self, entry: Entry) {
         self.book.mark_leaving(entry, true);
         self.recount.insert(self.book.bindings[&entry].client);
         self.leaving_bindings.push(entry);
@@ -227,7 +287,7 @@ impl<'a> Draft<'a> {
         self.edits.push(CheckedEdit::AddVm(entry));
     }
 
-    fn add_component(&mut self, edit: &Edit) {
+    pub(super) fn add_component(&mut self, edit: &Edit) {
         let Edit::AddComponent { component: name, vm, kind } = edit else { return };
         self.check_kind(name, kind);
         let home = self.find_vm(vm);
@@ -284,7 +344,7 @@ impl<'a> Draft<'a> {
         self.refusals.push(Refusal::NeedsNothing { component, import, sort: sort.into() });
     }
 
-    fn add_binding(&mut self, edit: &Edit) {
+    pub(super) fn add_binding(&mut self, edit: &Edit) {
         let Edit::AddBinding(wire) = edit else { return };
         let (client, provider) = (self.find_component(&wire.client), self.find_component(&wire.provider));
         let need = client.and_then(|entry| self.check_import(entry, wire));
@@ -317,7 +377,18 @@ impl<'a> Draft<'a> {
         };
         self.book.add_binding(entry, fresh);
         let lender = self.book.components.get_mut(&provider).expect("it was just found");
-        let (clients, capacity) = (lender.count_client(&wire.export, true), lender.kind.exports[&wire.export].capacity);
+        lender.count_client(&wire.export, true);
+        self.check_capacity(provider, wire);
+        self.recount.insert(client);
+        self.new_bindings.push(entry);
+        self.edits.push(CheckedEdit::AddBinding(entry));
+    }
+
+    /// Refuses more clients than an export takes.
+    pub(super) fn check_capacity(&mut self, provider: Entry, wire: &Wire) {
+        let lender = &self.book.components[&provider];
+        let clients = lender.clients.get(&wire.export).copied().unwrap_or(0);
+        let capacity = lender.kind.exports[&wire.export].capacity;
         if let Some(capacity) = capacity.filter(|capacity| clients > *capacity) {
             let (provider, export) = (wire.provider.clone(), wire.export.clone());
             // The last word counts: each further binding replaces the refusal before it.
@@ -326,9 +397,6 @@ impl<'a> Draft<'a> {
             });
             self.refusals.push(Refusal::CapacityExceeded { provider, export, capacity, clients });
         }
-        self.recount.insert(client);
-        self.new_bindings.push(entry);
-        self.edits.push(CheckedEdit::AddBinding(entry));
     }
 
     fn check_import(&mut self, client: Entry, wire: &Wire) -> Option<Need> {
@@ -359,7 +427,7 @@ impl<'a> Draft<'a> {
         exists
     }
 
-    fn set_need(&mut self, edit: &Edit) {
+    pub(super) fn set_need(&mut self, edit: &Edit) {
         let Edit::SetNeed { component: name, import, number } = edit else { return };
         let Some(entry) = self.find_component(name) else { return };
         let component = &self.book.components[&entry];
@@ -374,7 +442,7 @@ impl<'a> Draft<'a> {
     }
 
     /// What was said last of each need is ordered: a lower number of providers before anything is taken away.
-    fn order_needs(&mut self) {
+    pub(super) fn order_needs(&mut self) {
         for ((entry, name), number) in &self.needs {
             let component = self.book.components.get_mut(entry).expect("it was found when it was wished for");
             let import = component.imports.get_mut(name).expect("it was found when it was wished for");
@@ -386,8 +454,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// What can only be seen once everything is written down.
-    fn check_whole(&mut self, incomplete: bool) {
+    /// What can only be seen once everything is written down. `short`: imports that may have too few providers.
+    pub(super) fn check_whole(&mut self, incomplete: bool, short: &BTreeSet<(Entry, Name)>) {
         let bindings = self.new_bindings.iter().map(|entry| &self.book.bindings[entry]);
         let closing = bindings.filter(|binding| self.book.passes_restarts_on(binding));
         let clients: BTreeSet<Entry> = closing.map(|binding| binding.client).collect();
@@ -403,7 +471,7 @@ impl<'a> Draft<'a> {
             for (import, it) in &component.imports {
                 let bound = u32::try_from(it.bound.len()).unwrap_or(u32::MAX);
                 let needed = it.accepted;
-                if bound < needed {
+                if bound < needed && !short.contains(&(entry, import.clone())) {
                     let (component, import) = (component.name.clone(), import.clone());
                     self.refusals.push(Refusal::TooFewProviders { component, import, needed, bound });
                 }

@@ -7,8 +7,8 @@
 
 use super::import::ImportEntry;
 use crate::{
-    BindingId, ComponentId, Condition, Kind, Name, Need, OrderNumber, PagedMap, ShortMap, ShortSet, VmId, VmState,
-    Wire, paged::Numbered,
+    BindingId, ComponentId, Condition, Edit, Kind, Name, Need, OrderNumber, PagedMap, ShortMap, ShortSet, VmId,
+    VmState, Wire, paged::Numbered,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -320,6 +320,20 @@ impl Book {
         let provider = self.component_names.get(&wire.provider)?;
         let found = *client.imports.get(&wire.import)?.bound.get(provider)?;
         (self.bindings[&found].export == wire.export).then_some(found)
+    }
+
+    /// The edits that add a component again as it is, without its bindings.
+    pub(super) fn adding_again(&self, entry: Entry) -> Vec<Edit> {
+        let it = &self.components[&entry];
+        let (component, vm, kind) = (it.name.clone(), self.vms[&it.vm].name.clone(), it.kind.clone());
+        let mut edits = vec![Edit::AddComponent { component: component.clone(), vm, kind }];
+        let changed =
+            it.imports.iter().filter(|(name, import)| it.kind.imports[*name].need.number() != import.accepted);
+        edits.extend(changed.map(|(name, import)| {
+            let (component, import, number) = (component.clone(), name.clone(), import.accepted);
+            Edit::SetNeed { component, import, number }
+        }));
+        edits
     }
 
     /// The needs of a component that its agent can be told now.

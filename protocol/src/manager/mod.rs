@@ -5,10 +5,11 @@
 //! cannot work, predicts the end, and tells the operator when the reports agree with the prediction.
 //!
 //! Reading order: [`CloudManager::step`] here; `accept` turns a change into checked edits; `phases` posts them and waits;
-//! `reports` hears what agents and the cloud say; `predict` computes the expected end; `book` is what it all works on.
+//! `cancel` takes a change back; `reports` hears what agents and the cloud say; `predict` computes the expected end; `book` is what it all works on.
 
 mod accept;
 mod book;
+mod cancel;
 mod cycle;
 mod import;
 mod phases;
@@ -18,6 +19,7 @@ mod reports;
 mod waiting;
 
 pub use book::{BindingEntry, Book, ComponentEntry, Entry, Health, VmEntry};
+pub use cancel::CancelOutlook;
 pub use import::ImportEntry;
 pub use waiting::{ChangeState, Waiting};
 
@@ -56,6 +58,8 @@ pub enum Request {
     Skip(Name),
     /// The VM of this name is lost.
     DeclareLost(Name),
+    /// Cancel this change: drop what is not posted, and take back what is.
+    Cancel(ChangeId),
 }
 
 /// All that can go out.
@@ -106,6 +110,10 @@ pub enum News {
     VmLost(VmId),
     /// The cloud has destroyed the VM.
     VmDestroyed(VmId),
+    /// The change is being cancelled, and this becomes of it. The answer to [`Request::Cancel`].
+    Cancelling(ChangeId, CancelOutlook),
+    /// A cancelled change has come to its end.
+    ChangeCancelled(ChangeId),
 }
 
 /// Which part of a change a phase is.

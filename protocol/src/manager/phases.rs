@@ -11,6 +11,7 @@
 use super::{
     ChangeState, News, Note, Output, PhaseKind, Turn, Waiting,
     book::{Book, Entry, Health},
+    cancel::{CancelOutlook, Undo},
 };
 use crate::{
     BindingId, ChangeId, ComponentId, ComponentState, Instruction, Name, Need, Order, OrderNumber, PagedSet, Strategy,
@@ -47,10 +48,25 @@ impl CheckedEdit {
     fn is_lower(&self) -> bool {
         matches!(self, Self::LowerNeed(..))
     }
+
+    /// Whether it takes something away.
+    pub(super) fn is_removal(&self) -> bool {
+        matches!(self, Self::RemoveBinding(_) | Self::RemoveComponent(_) | Self::RemoveVm(_))
+    }
+
+    /// Whether it sets a need of a component.
+    pub(super) fn sets_need_of(&self, component: Entry) -> bool {
+        matches!(self, Self::SetNeed(entry, ..) | Self::LowerNeed(entry, ..) if *entry == component)
+    }
+
+    /// Whether it sets this need of a component.
+    pub(super) fn sets_need(&self, component: Entry, import: &Name) -> bool {
+        matches!(self, Self::SetNeed(entry, name, _) | Self::LowerNeed(entry, name, _) if *entry == component && name == import)
+    }
 }
 
 /// A change that is not done.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct Running {
     /// The phases not yet posted.
     pub(super) ahead: VecDeque<(PhaseKind, Vec<CheckedEdit>)>,
@@ -60,6 +76,10 @@ pub(super) struct Running {
     pub(super) touches: BTreeSet<Entry>,
     /// Those of them that nobody may overtake, even while this change waits for a person.
     pub(super) in_turn: BTreeSet<Entry>,
+    /// What takes it back, if it can be.
+    pub(super) undo: Option<Undo>,
+    /// What becomes of it, if it was cancelled.
+    pub(super) cancelled: Option<CancelOutlook>,
 }
 
 /// A phase that was posted and is not yet done.
@@ -73,7 +93,7 @@ pub(super) struct Phase {
     /// Those of them that are VMs to come.
     coming: BTreeSet<Entry>,
     /// Components to come back from a restart.
-    restarted: PagedSet<Entry>,
+    pub(super) restarted: PagedSet<Entry>,
     /// The components whose state may be touched.
     pub(super) watched: PagedSet<Entry>,
     /// Those of them that are not as predicted.
@@ -91,7 +111,7 @@ pub(super) struct Phase {
 
 impl Running {
     /// Splits the edits of a change into phases.
-    pub(super) fn new(edits: Vec<CheckedEdit>, strategy: Strategy, book: &Book) -> Self {
+    pub(super) fn new(edits: Vec<CheckedEdit>, strategy: Strategy, undo: Option<Undo>, book: &Book) -> Self {
         let (lower, rest): (Vec<_>, Vec<_>) = edits.into_iter().partition(CheckedEdit::is_lower);
         // A need is lowered and the answer awaited before anything is removed.
         let lower = (PhaseKind::Lower, lower);
@@ -103,7 +123,7 @@ impl Running {
             if strategy == Strategy::DownThenUp { vec![lower, down, up] } else { vec![up, lower, down] }
         };
         let ahead = phases.into_iter().filter(|(_, edits)| !edits.is_empty()).collect();
-        let mut running = Self { ahead, phase: None, touches: BTreeSet::new(), in_turn: BTreeSet::new() };
+        let mut running = Self { ahead, undo, ..Self::default() };
         running.look_ahead(book);
         running
     }
@@ -175,12 +195,12 @@ impl Turn<'_> {
         match &running.phase {
             Some(phase) if !phase.outstanding.is_empty() || !phase.unanswered.is_empty() => false,
             // What restarts has stopped once it is up again, and so have its dependents.
-            Some(phase) if !phase.roll.is_empty() && !phase.restarted.is_disjoint(&phase.unsettled) => false,
+            Some(phase) if !phase.roll.is_empty() && self.manager.awaits_restart(running) => false,
             Some(phase) if !phase.roll.is_empty() => {
                 self.call_roll(change);
                 true
             }
-            Some(phase) if !phase.unsettled.is_empty() || self.manager.overshadower(change).is_some() => false,
+            Some(_) if !self.manager.is_settled(running) || self.manager.overshadower(change).is_some() => false,
             // Below, this is a roll like any other.
             Some(phase) if phase.is_to_go_round() => {
                 let phase = self.running(change).phase.as_mut().expect("it was just looked at");
@@ -194,8 +214,9 @@ impl Turn<'_> {
                 true
             }
             None if running.ahead.is_empty() => {
+                let cancelled = running.cancelled.is_some();
                 self.manager.running.remove(&change);
-                self.tell(News::ChangeDone(change));
+                self.tell(if cancelled { News::ChangeCancelled(change) } else { News::ChangeDone(change) });
                 true
             }
             None if self.manager.blocker(change).is_some() => false,
@@ -232,9 +253,10 @@ impl Turn<'_> {
         Some(number)
     }
 
-    /// Posts the edits of one phase.
-    fn post(&mut self, change: ChangeId, kind: PhaseKind, edits: Vec<CheckedEdit>) {
+    /// Posts the edits of one phase. A phase that is still under way becomes part of it.
+    pub(super) fn post(&mut self, change: ChangeId, kind: PhaseKind, edits: Vec<CheckedEdit>) {
         let mut posting = Posting::new(kind);
+        posting.take_over(self.running(change).phase.take());
         for edit in edits {
             if self.post_deed(&mut posting, edit).is_none() {
                 self.note(Note::DeedDropped(change));
@@ -257,9 +279,10 @@ impl Turn<'_> {
         // The dependents of what goes may stop on the way, even if they are up again in the end.
         let (dependents, followed) = book.dependents(stopping.iter().copied());
         let calls = |entry: &&Entry| !book.components[*entry].left && !phase.restarted.contains(*entry);
-        phase.roll = dependents.iter().filter(calls).map(|entry| book.components[entry].vm).collect();
+        let roll: Vec<Entry> = dependents.iter().filter(calls).map(|entry| book.components[entry].vm).collect();
+        phase.roll.extend(roll);
         if followed {
-            phase.circuit = dependents.iter().map(|entry| book.components[entry].vm).collect();
+            phase.circuit.extend(dependents.iter().map(|entry| book.components[entry].vm));
         }
         phase.watched.extend(dependents);
         self.touched.extend(phase.watched.iter().copied());
@@ -330,6 +353,7 @@ impl Turn<'_> {
                 if vm.health == Health::Awaited {
                     self.struck(entry);
                     posting.phase.unanswered.remove(&entry);
+                    posting.phase.coming.remove(&entry);
                     for component in self.manager.book.vms[&entry].components.clone() {
                         posting.phase.watched.remove(&component);
                         posting.stopping.remove(&component);
@@ -467,7 +491,7 @@ impl Turn<'_> {
             }
         }
         let phase = self.finish_posting(posting);
-        Running { ahead: VecDeque::new(), phase: Some(phase), touches: BTreeSet::new(), in_turn: BTreeSet::new() }
+        Running { phase: Some(phase), ..Running::default() }
     }
 
     /// A component is gone for good, with its bindings; says which components had bindings to it.
@@ -553,6 +577,14 @@ impl Posting {
         Self { phase, suspects: BTreeSet::new(), stopping: BTreeSet::new(), added: BTreeSet::new() }
     }
 
+    /// A phase that is under way goes on as a part of this one.
+    fn take_over(&mut self, before: Option<Phase>) {
+        let kind = self.phase.kind;
+        if let Some(before) = before {
+            self.phase = Phase { kind, unsettled: PagedSet::default(), ..before };
+        }
+    }
+
     fn expect_answer(&mut self, vm: Entry, number: OrderNumber) {
         self.phase.unanswered.insert(vm, number);
     }
@@ -577,6 +609,7 @@ impl Running {
             let unsettled = phase.unsettled.iter().filter_map(|entry| book.components.get(entry));
             waiting.extend(unsettled.map(|component| Waiting::Started(component.name.clone(), component.expected)));
         }
-        ChangeState { change, phase: self.phase.as_ref().map(|phase| phase.kind), waiting }
+        let phase = self.phase.as_ref().map(|phase| phase.kind);
+        ChangeState { change, phase, waiting, cancelled: self.cancelled.is_some() }
     }
 }

@@ -40,6 +40,26 @@ impl CloudManager {
         self.book.failed.iter().any(|entry| phase.unsettled.contains(entry) || phase.outstanding.contains(entry))
     }
 
+    /// Whether every component that a change watches is as predicted. One that was cancelled does not wait for what only a
+    /// person can help.
+    pub(super) fn is_settled(&self, running: &Running) -> bool {
+        running.phase.as_ref().is_none_or(|phase| !self.waits_for_any(running, phase.unsettled.iter()))
+    }
+
+    /// Whether a change waits for something to come back from a restart.
+    pub(super) fn awaits_restart(&self, running: &Running) -> bool {
+        let Some(phase) = &running.phase else { return false };
+        self.waits_for_any(running, phase.restarted.iter().filter(|entry| phase.unsettled.contains(entry)))
+    }
+
+    fn waits_for_any<'e>(&self, running: &Running, mut unsettled: impl Iterator<Item = &'e Entry>) -> bool {
+        if running.cancelled.is_none() || self.book.failed.is_empty() {
+            return unsettled.next().is_some();
+        }
+        let helpless = self.book.dependents(self.book.failed.iter().copied()).0;
+        unsettled.any(|entry| !helpless.contains(entry))
+    }
+
     /// A change that is not done, and what it waits for.
     pub(super) fn state_of(&self, change: ChangeId) -> ChangeState {
         let running = &self.running[&change];

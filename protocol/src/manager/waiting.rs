@@ -13,6 +13,8 @@ pub struct ChangeState {
     pub phase: Option<PhaseKind>,
     /// What it waits for.
     pub waiting: Vec<Waiting>,
+    /// Whether it was cancelled.
+    pub cancelled: bool,
 }
 
 /// One thing that a change waits for.

@@ -3,9 +3,9 @@
 
 use proptest::{collection, option, prelude::*, sample::select, test_runner::RngSeed};
 use protocol::{
-    BindingId, Change, ComponentId, ComponentState, Condition, Edit, Export, Fact, HostOutcome, Import, Instruction,
-    Kind, Name, Need, Notice, Operation, Order, OrderNumber, Patience, Report, Strategy as PhaseStrategy, Ticket,
-    Values, VmId, VmState, Wire, agent,
+    BindingId, Change, ChangeId, ComponentId, ComponentState, Condition, Edit, Export, Fact, HostOutcome, Import,
+    Instruction, Kind, Name, Need, Notice, Operation, Order, OrderNumber, Patience, Report, Strategy as PhaseStrategy,
+    Ticket, Values, VmId, VmState, Wire, agent,
     manager::{self, CloudOutcome, Request},
 };
 use std::sync::Arc;
@@ -222,6 +222,7 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
         1 => name().prop_map(Request::Retry),
         1 => name().prop_map(Request::Skip),
         1 => name().prop_map(Request::DeclareLost),
+        2 => (0..9u64).prop_map(|change| Request::Cancel(ChangeId(change))),
     ]
 }
 

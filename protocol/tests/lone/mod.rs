@@ -138,6 +138,7 @@ pub(crate) fn say(output: &Output) -> String {
                     format!(" with [{}]", held.join(", "))
                 }
                 Work::Prepare | Work::Stop | Work::Purge => String::new(),
+                Work::Abort => return format!("host: abort (task {})", task.serial),
             };
             format!("host: {} (task {}){bindings}", task.work.operation(), task.serial)
         }

@@ -5,7 +5,7 @@
 
 use protocol::{
     Change, CloudManager, ComponentId, ComponentState, Edit, Export, HostOutcome, HostTask, Import, Kind, Name, Need,
-    Notice, Order, Report, Strategy, Values, VmAgent, VmId, Wire, agent,
+    Notice, Order, Report, Strategy, Values, VmAgent, VmId, Wire, Work, agent,
     manager::{self, CloudOutcome, CloudTask, News, Output, Request},
 };
 use std::{
@@ -161,6 +161,12 @@ impl Stage {
             match output {
                 agent::Output::ToManager(report) => self.reports.entry(vm).or_default().push_back(report),
                 agent::Output::ToPeer(to, notice) => self.notices.entry((vm, to)).or_default().push_back(notice),
+                // The host ends the start: the next outcome of that task is a failure.
+                agent::Output::ToHost(task) if task.work == Work::Abort => {
+                    let start = self.tasks.get_mut(&(vm, task.component)).expect("only a start under way is aborted");
+                    assert_eq!(start.serial, task.serial);
+                    start.work = Work::Abort;
+                }
                 agent::Output::ToHost(task) => {
                     let before = self.tasks.insert((vm, task.component), task);
                     assert_eq!(before, None, "two tasks of one component at a time");
@@ -213,7 +219,11 @@ impl Stage {
             }
             Move::Finish(vm, component) => {
                 let task = self.tasks.remove(&(vm, component)).expect("a task is under way");
-                let outcome = HostOutcome::Done { component, serial: task.serial, values: Values::new() };
+                let serial = task.serial;
+                let outcome = match task.work {
+                    Work::Abort => HostOutcome::Failed { component, serial, detail: Arc::from("aborted") },
+                    _ => HostOutcome::Done { component, serial, values: Values::new() },
+                };
                 self.tell_agent(vm, agent::Input::FromHost(outcome));
             }
         }

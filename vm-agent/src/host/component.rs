@@ -52,22 +52,43 @@ impl Component {
         if task.work == Work::Purge && !self.place.exists() {
             return Ok(Values::new());
         }
+        if task.work == Work::Abort {
+            return self.abort(slot).await;
+        }
         self.place.create()?;
         let done = Done::load(&self.place).filter(|done| done.serial == self.serial);
         let values = match (&task.work, done) {
-            (Work::Start { bindings }, done) => self.start(task, bindings, done.is_some(), slot).await?,
+            (Work::Start { bindings }, done) => {
+                let aborted = self.room.aborts.signal_of(self.id, self.serial);
+                // Cut short, a start is where a crash of the agent would have left it.
+                tokio::select! {
+                    biased;
+                    () = aborted.notified() => return self.abort(slot).await,
+                    values = self.start(task, bindings, done.is_some(), slot) => values?,
+                }
+            }
             // Done in an earlier life that did not live to hear of it.
             (Work::Prepare | Work::Rebind { .. } | Work::Stop | Work::Purge, Some(done)) => return Ok(done.values),
             (Work::Prepare, None) => self.prepare(task).await?,
             (Work::Rebind { bindings }, None) => self.rebind(bindings, slot).await?,
             (Work::Stop, None) => self.stop(slot).await?,
             (Work::Purge, None) => return self.purge(task, slot).await,
+            (Work::Abort, _) => return self.abort(slot).await,
         };
         // Without the note the task is carried out once more, should it be asked for once more: no reason to fail.
         if let Err(failure) = (Done { serial: self.serial, values: values.clone() }).save(&self.place) {
             tracing::warn!(component = %self.id, %failure, "a task that is done cannot be noted");
         }
         Ok(values)
+    }
+
+    /// Ends whatever a start has left running, because the component is removed.
+    async fn abort(&self, slot: &mut Slot) -> Result<Values, Failure> {
+        if self.place.exists() {
+            let mut record = self.record()?;
+            self.end_last_run(&mut record, slot).await?;
+        }
+        Err(Failure::new("aborted, because the component is removed"))
     }
 
     async fn prepare(&self, task: &HostTask) -> Result<Values, Failure> {

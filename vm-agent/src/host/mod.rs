@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `component` | which steps a task takes; preparing, rebinding, purging |
 //! | `start_up`, `shut_down`, `watch` | the life of a run |
+//! | `abort` | starts that are asked to end early |
 //! | `survivors` | what an earlier life of the agent has left |
 //! | `raze` | the end of all of them at once |
 //! | `command`, `check` | running a command under a limit; asking whether a component is ready |
@@ -21,6 +22,7 @@
 //! | `output`, `rotation`, `secrets` | what their programs write, and what nobody is shown of it |
 //! | `drift` | whether what runs is what was asked for |
 
+mod abort;
 mod check;
 mod command;
 mod component;
@@ -47,6 +49,7 @@ mod watch;
 pub use raze::raze;
 
 use self::{
+    abort::Aborts,
     component::{Component, Slot},
     failure::Failure,
     place::Place,
@@ -157,8 +160,13 @@ impl Host {
         Ok(host)
     }
 
-    /// Begins a task and returns at once. One `Done` or `Failed` follows, and after a start perhaps a `Died`.
+    /// Begins a task and returns at once. One `Done` or `Failed` follows, and after a start perhaps a `Died`. An `Abort` ends
+    /// the start under way, whose outcome is the answer to both.
     pub fn carry_out(&self, task: HostTask) {
+        if task.work == Work::Abort && self.room.aborts.send(&task) {
+            return;
+        }
+        self.room.aborts.expect(&task);
         let room = self.room.clone();
         self.room.spawn(async move {
             let slot = room.slot(task.component);
@@ -177,6 +185,7 @@ impl Host {
 
     /// Ports first, so that nobody is given one that is taken; then each component by itself.
     async fn take_up(&self, places: &[ComponentId], pending: Vec<HostTask>) {
+        pending.iter().for_each(|task| self.room.aborts.expect(task));
         let mut tasks: BTreeMap<ComponentId, Vec<HostTask>> = BTreeMap::new();
         for task in pending {
             tasks.entry(task.component).or_default().push(task);
@@ -211,6 +220,7 @@ struct Room {
     settings: Settings,
     outcomes: mpsc::UnboundedSender<HostOutcome>,
     slots: Mutex<BTreeMap<ComponentId, Arc<tokio::sync::Mutex<Slot>>>>,
+    aborts: Aborts,
     ports: Arc<Ports>,
     /// Held while something is installed or purged: package managers do not like company.
     one_at_a_time: tokio::sync::Mutex<()>,
@@ -245,6 +255,7 @@ impl Room {
             settings,
             outcomes,
             slots: Mutex::default(),
+            aborts: Aborts::default(),
             one_at_a_time: tokio::sync::Mutex::default(),
             rotation,
             runtime: Handle::current(),
@@ -257,6 +268,7 @@ impl Room {
         let (component, serial) = (task.component, task.serial);
         let _answer = Answer { room: self, component, serial };
         let carried_out = Component::new(self, component, serial).carry_out(task, slot).await;
+        self.aborts.forget(task);
         tracing::debug!(%component, serial, operation = %task.work.operation(), done = carried_out.is_ok(), "task");
         if task.work == Work::Purge && carried_out.is_ok() {
             guard(&self.slots).remove(&component);

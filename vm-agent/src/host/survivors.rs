@@ -33,7 +33,7 @@ impl Component {
         }
         match pending.map(|task| &task.work) {
             // They begin by looking at what is there.
-            Some(Work::Start { .. } | Work::Stop | Work::Purge) => {}
+            Some(Work::Start { .. } | Work::Stop | Work::Purge | Work::Abort) => {}
             Some(Work::Prepare | Work::Rebind { .. }) | None => {
                 let was_ready = Done::load(&self.place).is_some_and(|done| done.serial >= run.serial);
                 // A process that has ended meanwhile is seen to have ended as soon as it is watched.
