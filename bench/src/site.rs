@@ -1,5 +1,6 @@
 //! One real manager with its agents on this machine, for as long as a measurement lasts.
 
+use cloud_manager::document::{EventKind};
 use cloud_manager::access::Access;
 use cloud_manager::client::{Client, ClientError, StreamItem};
 use cloud_manager::document::{Accepted, EventDocument, NewChange};
@@ -31,7 +32,7 @@ pub async fn ask(client: &Client, change: &NewChange) -> Outcome<Vec<EventDocume
         let mut events = client.events(accepted.events_after).await?;
         while let Some(item) = events.next().await? {
             let StreamItem::Event(event) = item else { continue };
-            let is_last = event.what == "change-done" && event.change == Some(accepted.change);
+            let is_last = event.what == EventKind::ChangeDone && event.change == Some(accepted.change);
             told.push(*event);
             if is_last {
                 return Outcome::Ok(());

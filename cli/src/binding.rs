@@ -68,7 +68,7 @@ pub(crate) fn shown(bindings: &[Binding]) -> String {
     let row = |it: &Binding| {
         let held = if it.held { "held" } else { "not held" };
         let leaving = if it.leaving { ", leaving" } else { "" };
-        [it.binding.clone(), it.need.clone(), format!("{held}{leaving}")]
+        [it.binding.clone(), it.need.to_string(), format!("{held}{leaving}")]
     };
     table(["BINDING", "NEED", "IS"], &bindings.iter().map(row).collect::<Vec<_>>())
 }

@@ -236,7 +236,7 @@ pub(crate) fn shown(components: &[Component]) -> String {
     let row = |it: &Component| {
         let state = match &it.failed_operation {
             Some(operation) => format!("failed to {operation}"),
-            None => it.state.clone(),
+            None => it.state.to_string(),
         };
         let leaving = if it.leaving { ", leaving" } else { "" };
         let since = it.since_ms.map(moment::date_and_time).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `holdfast component retry` and `skip`: what comes of it.
 //!
-//! The change is done as soon as the agent has taken the word; whether the operation goes well this time shows later. So
-//! the component is looked at until it is started, gone, or has failed again.
+//! The change is done once the agent has acknowledged the order; whether the operation succeeds this time shows later. So
+//! the component is followed until it is started, gone, or has failed again.
 
 use crate::{
     Ending,
@@ -14,8 +14,9 @@ use crate::{
 };
 use cloud_manager::{
     client::{StreamItem, segment},
-    document::{Accepted, Binding, ChangeRecord, Component, Status, quoted},
+    document::{Accepted, Binding, ChangeRecord, Component, ComponentStatus, EventKind, Status, quoted},
 };
+use protocol::Need;
 use std::collections::BTreeSet;
 
 /// Sends word to a component of which an operation failed, and waits for what comes of it, unless nobody wants to.
@@ -73,11 +74,11 @@ fn follow(operator: &Operator, accepted: &Accepted, name: &str, json: bool) -> R
         let is_news = match heard {
             Heard::StreamItem(StreamItem::Event(event)) => {
                 let about = event.component.as_deref() == Some(name);
-                failed |= about && event.what == "operation-failed";
-                let done = event.change == Some(accepted.change) && event.what == "change-done";
+                failed |= about && event.what == EventKind::OperationFailed;
+                let done = event.change == Some(accepted.change) && event.what.ends_change();
                 is_done |= done;
                 // Why it failed is told in the end.
-                if event.change.is_none_or(|it| it == accepted.change) && event.what != "refused" && !done && !failed {
+                if event.change.is_none_or(|it| it == accepted.change) && event.what != EventKind::Refused && !done && !failed {
                     view.tell(&event)?;
                 }
                 about || done
@@ -101,11 +102,11 @@ fn follow(operator: &Operator, accepted: &Accepted, name: &str, json: bool) -> R
         let Some(component) = status.components.iter().find(|it| it.name == name) else {
             break End::Well("gone".into());
         };
-        match component.state.as_str() {
-            "failed" if failed || (is_done && quiet) => break End::Failed(Some(Box::new(component.clone()))),
-            state if is_done && at_rest(component) => break End::Well(state.into()),
+        match component.state {
+            ComponentStatus::Failed if failed || (is_done && quiet) => break End::Failed(Some(Box::new(component.clone()))),
+            state if is_done && at_rest(component) => break End::Well(state.to_string()),
             _ if failed => break End::Failed(None),
-            "stopped" if is_done && let Some(provider) = failed_below(&status, name) => break End::Waits(provider),
+            ComponentStatus::Stopped if is_done && let Some(provider) = failed_below(&status, name) => break End::Waits(provider),
             _ => view.waits(accepted.change, &component.waits_for, component.waits_for.len())?,
         }
     };
@@ -115,7 +116,7 @@ fn follow(operator: &Operator, accepted: &Accepted, name: &str, json: bool) -> R
 
 /// Whether it is where it belongs.
 fn at_rest(component: &Component) -> bool {
-    let wanted = if component.expected { "started" } else { "stopped" };
+    let wanted = if component.expected { ComponentStatus::Started } else { ComponentStatus::Stopped };
     !component.leaving && component.state == wanted
 }
 
@@ -123,9 +124,9 @@ fn at_rest(component: &Component) -> bool {
 fn failed_below(status: &Status, name: &str) -> Option<String> {
     let (mut seen, mut open) = (BTreeSet::new(), vec![name]);
     while let Some(client) = open.pop() {
-        let needs = |it: &&Binding| it.client == client && !it.held && !it.leaving && !it.need.starts_with("weak");
+        let needs = |it: &&Binding| it.client == client && !it.held && !it.leaving && !matches!(it.need.0, Need::Weak(_));
         for binding in status.bindings.iter().filter(needs) {
-            let failed = |it: &Component| it.name == binding.provider && it.state == "failed" && !it.leaving;
+            let failed = |it: &Component| it.name == binding.provider && it.state == ComponentStatus::Failed && !it.leaving;
             if status.components.iter().any(failed) {
                 return Some(binding.provider.clone());
             }

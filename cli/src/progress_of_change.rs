@@ -14,7 +14,7 @@ use crate::{
 };
 use cloud_manager::{
     client::StreamItem,
-    document::{Accepted, ChangeRecord, Component, EventDocument, RunningChange, quoted, reason},
+    document::{Accepted, ChangeRecord, Component, EventDocument, EventKind, RunningChange, quoted, reason},
 };
 use std::{
     collections::BTreeSet,
@@ -47,15 +47,15 @@ pub(crate) fn follow(operator: &Operator, accepted: &Accepted, json: bool, tiers
     let ending = loop {
         match events.next(view.patience())? {
             Heard::StreamItem(StreamItem::Event(event)) => {
-                if event.change == Some(accepted.change) && event.what == "change-done" {
+                if event.change == Some(accepted.change) && event.what.ends_change() {
                     break Ending::Done;
                 }
-                if event.change.is_none_or(|change| change == accepted.change) && event.what != "refused" {
+                if event.change.is_none_or(|change| change == accepted.change) && event.what != EventKind::Refused {
                     view.tell(&event)?;
-                    told.extend(event.component.filter(|_| event.what == "operation-failed"));
+                    told.extend(event.component.filter(|_| event.what == EventKind::OperationFailed));
                 }
                 // As long as things happen, nobody asks what is waited for; a failure may be the end of it.
-                if event.what != "operation-failed" && looked.elapsed() < view.patience() {
+                if event.what != EventKind::OperationFailed && looked.elapsed() < view.patience() {
                     continue;
                 }
             }
@@ -264,7 +264,7 @@ impl View for Screen {
 
 /// One event on one line; below it, what an operation wrote that failed.
 pub(crate) fn line(event: &EventDocument) -> String {
-    let detail = event.detail.as_deref().filter(|_| event.what != "accepted");
+    let detail = event.detail.as_deref().filter(|_| event.what != EventKind::Accepted);
     let because = detail.map(|it| format!(": {}", reason::first(event.operation.as_deref(), it))).unwrap_or_default();
     let rest = detail.map(reason::rest).unwrap_or_default();
     format!("{}  {}{because}\n{rest}", moment::time(event.at_ms), event.text)

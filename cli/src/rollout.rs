@@ -34,8 +34,8 @@ pub(crate) struct PromoteArguments {
 /// Cancel a change
 #[derive(Args)]
 #[command(after_help = "\
-Says first what is finished and what is undone. A rollout ends between two of its steps; canaries that were
-not promoted are put back.
+What has not begun is dropped, and what was done is undone where that is possible; what will be is shown first.
+A rollout ends between two of its steps; canaries that were not promoted are put back.
 
 Example: holdfast cancel 12")]
 pub(crate) struct CancelArguments {

@@ -10,7 +10,7 @@ use crate::{
 use clap::Args;
 use cloud_manager::{
     client::ClientError,
-    document::{ApplicationDocument, Component, RolloutDocument, RolloutState, RunningChange, Status, Summary, reason},
+    document::{ApplicationDocument, Component, Phase, RolloutDocument, RolloutState, RunningChange, Status, Summary, reason},
 };
 use std::{
     io::{self, IsTerminal},
@@ -139,6 +139,10 @@ fn rollout(application: &ApplicationDocument) -> Option<String> {
     Some(format!("rollout {change} of {}: step {step} of {steps}{state}\n", application.name))
 }
 
+fn phases(phases: &[Phase]) -> String {
+    phases.iter().map(Phase::to_string).collect::<Vec<_>>().join(", ")
+}
+
 fn several(number: usize, what: &str) -> String {
     format!("{} {what}{}", screen::counted(number), if number == 1 { "" } else { "s" })
 }
@@ -146,9 +150,9 @@ fn several(number: usize, what: &str) -> String {
 fn running(change: &RunningChange) -> String {
     let asked = change.asked.as_deref().map(|asked| format!(": {asked}")).unwrap_or_default();
     let since = change.accepted_at_ms.map(|at| format!(", since {} UTC", moment::date_and_time(at)));
-    let phase = change.phase.as_deref().map_or("not begun".into(), |phase| format!("phase {phase}"));
+    let phase = change.phase.map_or("not begun".into(), |phase| phase.to_string());
     let done =
-        if change.phases_done.is_empty() { String::new() } else { format!(" after {}", change.phases_done.join(", ")) };
+        if change.phases_done.is_empty() { String::new() } else { format!(" after {}", phases(&change.phases_done)) };
     let mut text = format!("change {}{asked}\n  {phase}{done}{}\n", change.change, since.unwrap_or_default());
     change.waits_for.iter().for_each(|wait| text += &format!("  waits for {wait}\n"));
     match change.waiting.saturating_sub(change.waits_for.len()) {

@@ -3,7 +3,7 @@
 use crate::plan_text::few;
 use cloud_manager::{
     applications::forecast::within,
-    document::{EventDocument, Moment},
+    document::{ComponentStatus, EventDocument, EventKind, Moment},
 };
 use protocol::Name;
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ pub(crate) struct Tiers {
 struct Row {
     verb: &'static str,
     /// The state that shows that it has happened.
-    state: &'static str,
+    state: ComponentStatus,
     names: BTreeSet<String>,
     done: BTreeSet<String>,
 }
@@ -37,7 +37,7 @@ impl Tiers {
                 let names: BTreeSet<String> = names.iter().cloned().collect();
                 (!names.is_empty()).then(|| Row { verb, state, names, done: BTreeSet::new() })
             };
-            [row("stop", "stopped", &moment.stop), row("start", "started", &moment.start)]
+            [row("stop", ComponentStatus::Stopped, &moment.stop), row("start", ComponentStatus::Started, &moment.start)]
         });
         Self { application: Some(application.clone()), rows: rows.flatten().collect() }
     }
@@ -48,8 +48,8 @@ impl Tiers {
         let name = within(application, component);
         let mut known = false;
         for row in self.rows.iter_mut().filter(|row| row.names.contains(&name)) {
-            known |= event.what != "operation-failed";
-            if event.state.as_deref() == Some(row.state) && row.done.insert(name.clone()) {
+            known |= event.what != EventKind::OperationFailed;
+            if event.state == Some(row.state) && row.done.insert(name.clone()) {
                 // One that stops and starts is in two tiers; the first that is open counts.
                 return true;
             }
@@ -88,15 +88,15 @@ mod tests {
             Moment { at: 1.0, start: names(&["app[0]", "app[1]"]), ..Moment::default() },
         ];
         let mut tiers = Tiers::of(&application, moments.iter());
-        let event = |component: &str, state: &str| EventDocument {
+        let event = |component: &str, state: ComponentStatus| EventDocument {
             component: Some(component.into()),
-            state: Some(state.into()),
+            state: Some(state), what: EventKind::ComponentIs,
             ..EventDocument::default()
         };
-        assert!(tiers.note(&event("shop/app[0]", "stopped")));
-        assert!(tiers.note(&event("shop/app[1]", "started")));
-        assert!(tiers.note(&event("shop/app[0]", "starting")));
-        assert!(!tiers.note(&event("other/app[0]", "started")));
+        assert!(tiers.note(&event("shop/app[0]", ComponentStatus::Stopped)));
+        assert!(tiers.note(&event("shop/app[1]", ComponentStatus::Started)));
+        assert!(tiers.note(&event("shop/app[0]", ComponentStatus::Starting)));
+        assert!(!tiers.note(&event("other/app[0]", ComponentStatus::Started)));
         assert_eq!(tiers.bars(), "  stop  ████████████████████ 1/1  ✓\n  start ██████████░░░░░░░░░░ 1/2  app[0]\n");
         assert_eq!(Tiers::default().bars(), "");
     }

@@ -127,15 +127,13 @@ fn show_list(List { all, operator: options }: &List) -> Result<Ending, Failure> 
 /// VMs for people.
 pub(crate) fn shown(vms: &[Vm]) -> String {
     let row = |vm: &Vm| {
-        let mut state = vm.state.clone();
-        if vm.leaving {
-            state += ", leaving";
-        }
-        if vm.drained {
-            state += ", drained";
-        }
-        let components = format!("{} of {} started", vm.started, vm.components);
-        [vm.name.clone(), vm.health.clone(), state, components]
+        let marks = [(vm.leaving, "leaving"), (vm.drained, "drained")];
+        let marks: Vec<&str> = marks.iter().filter(|(is_so, _)| *is_so).map(|(_, mark)| *mark).collect();
+        let components = match vm.components {
+            0 => "none".into(),
+            components => format!("{} of {components} started", vm.started),
+        };
+        [vm.name.clone(), vm.health.to_string(), components, marks.join(", ")]
     };
-    table(["VM", "HEALTH", "STATE", "COMPONENTS"], &vms.iter().map(row).collect::<Vec<_>>())
+    table(["VM", "HEALTH", "COMPONENTS", ""], &vms.iter().map(row).collect::<Vec<_>>())
 }

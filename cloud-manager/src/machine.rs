@@ -10,11 +10,11 @@ mod submissions;
 use crate::applications::{
     ApplicationState, Submission,
     rollout::Rollout,
-    state::{Former, as_json},
+    state::{Before, Former, as_json},
 };
 use crate::handle::{Event, NameRegister};
 use protocol::letter::{Question, Statement, ToAgent, ToManager};
-use protocol::manager::{self, Alarm, Book, CloudOutcome, CloudTask, ComponentEntry, Input, News, Note, Request};
+use protocol::manager::{self, Alarm, Book, CancelOutlook, CloudOutcome, CloudTask, ComponentEntry, Input, News, Note, Request};
 use protocol::{
     BindingId, ChangeId, CloudManager, ComponentId, ComponentState, Instruction, Name, Order, Refusal, Ticket, VmId,
     wire,
@@ -57,6 +57,8 @@ struct Books {
     /// What is kept of each application.
     #[serde(with = "as_json")]
     applications: BTreeMap<Name, Arc<ApplicationState>>,
+    /// What was kept of applications before a change that is not done: it is kept again if the change is undone.
+    before: BTreeMap<ChangeId, Vec<Before>>,
 }
 
 /// What happens to the manager besides letters of agents.
@@ -203,6 +205,7 @@ impl Manager {
             events: VecDeque::new(),
             last_event: 0,
             applications: BTreeMap::new(),
+            before: BTreeMap::new(),
         };
         Self { signer, books }
     }
@@ -318,6 +321,11 @@ impl Manager {
             if self.books.events.len() > EVENTS_MAX {
                 self.books.events.pop_front();
             }
+        }
+        match &event.news {
+            News::ChangeDone(change) | News::ChangeCancelled(change) => drop(self.books.before.remove(change)),
+            News::Cancelling(change, CancelOutlook::Dropped | CancelOutlook::Undone { .. }) => self.restore(at, *change),
+            _ => {}
         }
         outputs.push(Output::Effect(Effect::Told(event)));
         if let Some((vm, name)) = gone {

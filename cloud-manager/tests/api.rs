@@ -3,6 +3,7 @@
 mod shape;
 mod stand;
 
+use cloud_manager::document::{ComponentStatus};
 use cloud_manager::{
     api::Api,
     client::{Client, ClientError},
@@ -48,7 +49,7 @@ async fn a_change_is_accepted_carried_out_and_seen() {
     let seen = status(&client).await;
     assert_eq!((seen.summary.components_started, seen.summary.bindings_held, seen.summary.changes), (2, 1, 0));
     assert_eq!(seen.attention, [""; 0]);
-    assert!(seen.components.iter().all(|it| it.state == "started" && it.since_ms.is_some() && it.waits_for.is_empty()));
+    assert!(seen.components.iter().all(|it| it.state == ComponentStatus::Started && it.since_ms.is_some() && it.waits_for.is_empty()));
     let app: ComponentDetail = client.get("/v1/components/app").await.unwrap();
     assert_eq!((app.imports[0].need.as_str(), app.imports[0].held), ("strong 1", 1));
     let record: ChangeRecord = client.get("/v1/changes/1").await.unwrap();

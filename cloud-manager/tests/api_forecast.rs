@@ -2,6 +2,7 @@
 
 mod stand;
 
+use cloud_manager::document::{ComponentStatus};
 use cloud_manager::{
     client::Client,
     document::{Accepted, ChangeRecord, Component, Plan, Standing},
@@ -53,7 +54,7 @@ impl Chance {
 
 async fn states(client: &Client) -> BTreeMap<String, bool> {
     let components: Vec<Component> = client.get("/v1/components").await.expect("there is a list");
-    components.into_iter().map(|it| (it.name, it.state == "started")).collect()
+    components.into_iter().map(|it| (it.name, it.state == ComponentStatus::Started)).collect()
 }
 
 #[tokio::test]
@@ -84,7 +85,7 @@ async fn the_end_is_the_predicted_one_and_nobody_stops_who_was_not_named() {
             assert!(fits, "seed {seed}: {difference:?}: {change:#}");
         }
         // Whoever stopped was said to, or leaves.
-        let stopped = record.events.iter().filter(|event| event.state.as_deref() == Some("stopping"));
+        let stopped = record.events.iter().filter(|event| event.state == Some(ComponentStatus::Stopping));
         let stopped: BTreeSet<&String> = stopped.filter_map(|event| event.component.as_ref()).collect();
         let removed = |name: &&String| {
             change["edits"]

@@ -20,7 +20,7 @@ fn apply(site: &Site, path: &Path) -> String {
 
 async fn states(site: &Site) -> Vec<(String, String)> {
     let components: Vec<Component> = site.client.get("/v1/components").await.unwrap();
-    components.into_iter().map(|it| (it.name, it.state)).collect()
+    components.into_iter().map(|it| (it.name, it.state.to_string())).collect()
 }
 
 async fn all_started(site: &Site, number: usize) {

@@ -1,12 +1,13 @@
 //! What is told before anything is changed: what cannot be had, what nobody knows, who would be left alone. And where why
 //! something failed is found.
 
+use cloud_manager::document::{ComponentStatus};
 use crate::site::Site;
 
 /// The components that are started, in order of their names.
 async fn started(site: &Site) -> Vec<String> {
     let components = site.status().await.components.into_iter();
-    let mut names: Vec<String> = components.filter(|it| it.state == "started").map(|it| it.name).collect();
+    let mut names: Vec<String> = components.filter(|it| it.state == ComponentStatus::Started).map(|it| it.name).collect();
     names.sort();
     names
 }

@@ -1,5 +1,6 @@
 //! What a person does about something that failed is never held up by the change that waits for it.
 
+use cloud_manager::document::{EventKind};
 use crate::site::Site;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,7 @@ fn bad(site: &Site, what: &str, is: bool) {
 
 async fn states(site: &Site) -> Vec<(String, String)> {
     let components = site.status().await.components;
-    components.into_iter().map(|it| (it.name, it.state)).collect()
+    components.into_iter().map(|it| (it.name, it.state.to_string())).collect()
 }
 
 fn started(names: &[&str]) -> Vec<(String, String)> {
@@ -65,7 +66,7 @@ async fn a_retry_is_heard_in_the_middle_of_a_change() {
     bad(&site, "start.bad", false);
     let seen = site.status().await.newest_event;
     site.done(&["component", "retry", "a/new[0]"]);
-    site.events_until(seen, |event| event.what == "change-done" && event.change == Some(2)).await;
+    site.events_until(seen, |event| event.what == EventKind::ChangeDone && event.change == Some(2)).await;
     assert_eq!(states(&site).await, started(&["a/c[0]", "a/new[0]"]));
     site.done(&["remove", "a", "--yes"]);
     site.audit(&[]);
@@ -102,7 +103,7 @@ async fn one_that_cannot_be_purged_is_helped_although_another_has_its_name() {
     bad(&site, "purge.bad", false);
     let seen = site.status().await.newest_event;
     site.done(&["component", "retry", "a/p[0]"]);
-    site.events_until(seen, |event| event.what == "change-done" && event.change == Some(2)).await;
+    site.events_until(seen, |event| event.what == EventKind::ChangeDone && event.change == Some(2)).await;
     assert_eq!(states(&site).await, started(&["a/p[0]"]));
     site.done(&["remove", "a", "--yes"]);
     site.audit(&[]);

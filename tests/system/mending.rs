@@ -1,6 +1,7 @@
 //! What happens to an application after it was applied: it drifts and is mended, its VMs are emptied, its components are
 //! replaced a few at a time, its secrets stay secret; and two people do not step on each other's feet.
 
+use cloud_manager::document::{EventKind, ComponentStatus};
 use crate::HOLDFAST;
 use crate::site::{Site, bind, order};
 use cloud_manager::client::{ClientError, segment};
@@ -180,7 +181,7 @@ async fn what_cannot_be_mended_alone_is_refused_before_anything_is_touched() {
     // A provider comes back with those who were bound to it.
     site.done(&["reconcile", "shop/database[0]", "shop/web[3]", "--yes"]);
     let all = components(&site).await;
-    assert!(all.iter().all(|it| it.state == "started") && all.len() == 6, "{all:?}");
+    assert!(all.iter().all(|it| it.state == ComponentStatus::Started) && all.len() == 6, "{all:?}");
     site.done(&["check"]);
     site.audit(&[]);
     site.remove_everything().await;
@@ -306,10 +307,10 @@ async fn a_group_is_replaced_a_few_at_a_time() {
     // Never two of them out at once.
     let mut out: BTreeSet<String> = BTreeSet::new();
     for event in told.iter().filter(|it| it.component.is_some()) {
-        let (component, state) = (event.component.clone().unwrap(), event.state.as_deref().unwrap_or_default());
+        let (component, state) = (event.component.clone().unwrap(), event.state.map(|it| it.to_string()).unwrap_or_default());
         if state == "started" {
             out.remove(&component);
-        } else if event.what == "component-gone" || !state.is_empty() {
+        } else if event.what == EventKind::ComponentGone || !state.is_empty() {
             out.insert(component);
         }
         assert!(out.len() <= 1, "{out:?} are out");
@@ -410,7 +411,7 @@ async fn a_vm_is_emptied_and_used_again() {
     assert!(told.contains("moves from web[0] to web[1]"), "{told}");
     let all = components(&site).await;
     assert_eq!((on_first(&all), all.len()), (0, 5));
-    assert!(all.iter().all(|it| it.state == "started"), "{all:?}");
+    assert!(all.iter().all(|it| it.state == ComponentStatus::Started), "{all:?}");
     // It is seen, and stays so whatever is applied meanwhile.
     for command in [&["vm", "list"][..], &["status"]] {
         let told = site.done(command);

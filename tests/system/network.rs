@@ -2,6 +2,7 @@
 //!
 //! Only root can make namespaces; where that is not so, the tests say that they were left out.
 
+use cloud_manager::document::{EventKind};
 use crate::HOLDFAST;
 use crate::site::{Site, bind, client, provider};
 use cloud_manager::document::EventDocument;
@@ -109,7 +110,7 @@ async fn machines_that_are_cut_off_catch_up_when_the_cable_is_back() {
             bind("tomcat.database → mysql2.database"),
         ]}))
         .await;
-    site.events_until(last, |event| event.what == "vm-suspected" && event.vm.as_deref() == Some("app")).await;
+    site.events_until(last, |event| event.what == EventKind::VmSuspected && event.vm.as_deref() == Some("app")).await;
     assert_eq!((site.state("mysql").await.as_str(), site.state("mysql2").await.as_str()), ("started", "awaited"));
 
     network.plug(2, "up");

@@ -1,6 +1,7 @@
 //! Real runs: one manager, agents on this machine, components that are processes. Each story is told by the manager's
 //! events, and at its end the journals of all machines are put through the explorer's properties.
 
+use cloud_manager::document::{EventKind, ComponentStatus};
 use crate::session;
 use crate::site::{self, Site, bind, client, order, provider, vm};
 use cloud_manager::client::ClientError;
@@ -145,7 +146,7 @@ async fn make_before_break_stops_nobody_and_break_before_make_stops_whoever_depe
     for (strategy, old, new) in [("down-then-up", "two", "three"), ("together", "three", "four")] {
         let told = site.make(&replace(strategy, old, new)).await;
         let place = |what: &str, component: &str| {
-            told.iter().position(|it| it.component.as_deref() == Some(component) && it.what == what)
+            told.iter().position(|it| it.component.as_deref() == Some(component) && it.what.to_string() == what)
         };
         assert!(place("component-gone", old).is_some(), "{strategy}: {told:#?}");
         assert_eq!(site.state("app").await, "started");
@@ -170,7 +171,7 @@ async fn programs_killed_in_the_middle_of_a_change_come_back_and_finish_it() {
         ]}))
         .await;
     let starting = |event: &EventDocument| event.component.as_deref() == Some("database");
-    let starting = |event: &EventDocument| starting(event) && event.state.as_deref() == Some("starting");
+    let starting = |event: &EventDocument| starting(event) && event.state == Some(ComponentStatus::Starting);
     site.events_until(accepted.events_after, starting).await;
     site.kill_agent(1).await;
     site.kill_manager();
@@ -223,7 +224,7 @@ async fn a_failed_operation_is_shown_and_tried_again_when_a_person_says_so() {
             vm("data"), broken, client("app", "data", "database", None), bind("app.database → database.database"),
         ]}))
         .await;
-    let told = site.events_until(accepted.events_after, |event| event.what == "operation-failed").await;
+    let told = site.events_until(accepted.events_after, |event| event.what == EventKind::OperationFailed).await;
     let detail = told.last().unwrap().detail.clone().unwrap();
     assert!(detail.contains("the disk is missing"), "{detail}");
     let status = site.status().await;
@@ -244,7 +245,7 @@ async fn an_agent_joins_once_with_its_token_and_comes_back_without() {
     let token = site.invite("edge").await;
     assert_eq!(site.start_agent("stranger", Some(&token)), "", "the token is for another name");
     assert_eq!(site.start_agent("edge", Some(&token)), "vm         edge (vm-1)");
-    site.events_until(0, |event| event.what == "vm-made").await;
+    site.events_until(0, |event| event.what == EventKind::VmMade).await;
     site.make(&json!({ "edits": [provider("database", "edge", "database")] })).await;
 
     let edge = vm_agent::Presence::of(&site.place.join("edge")).unwrap();
@@ -265,7 +266,7 @@ async fn an_agent_that_the_manager_has_forgotten_ends_its_components_and_itself(
     let mut site = Site::open("forgotten");
     let token = site.invite("edge").await;
     site.start_agent("edge", Some(&token));
-    site.events_until(0, |event| event.what == "vm-made").await;
+    site.events_until(0, |event| event.what == EventKind::VmMade).await;
     site.make(&json!({ "edits": [provider("database", "edge", "database")] })).await;
     let accepted = site.client.post("/v1/vms/edge/lost", &json!({})).await.unwrap();
     site.until_done(&accepted).await;
@@ -307,7 +308,7 @@ async fn a_full_disk_halts_an_agent_in_good_order_and_more_room_brings_it_back()
     };
     let token = site.invite("edge").await;
     site.start_agent("edge", Some(&token));
-    let told = site.events_until(0, |event| event.what == "vm-made").await;
+    let told = site.events_until(0, |event| event.what == EventKind::VmMade).await;
     site.make(&json!({ "edits": [provider("database", "edge", "database")] })).await;
     let running = site::processes_of(&disk.0.join("components"), None);
     disk.fill();
@@ -370,7 +371,7 @@ async fn a_lost_vm_is_forgotten_and_its_clients_get_another_provider() {
     .await;
     let accepted = site.client.post("/v1/vms/data/lost", &json!({})).await.unwrap();
     let told = site.until_done(&accepted).await;
-    assert!(told.iter().any(|event| event.what == "vm-lost"), "{told:#?}");
+    assert!(told.iter().any(|event| event.what == EventKind::VmLost), "{told:#?}");
     assert_eq!((site.state("app").await.as_str(), site.state("database").await.as_str()), ("stopped", "gone"));
     // What was declared lost is ended, so that nobody goes on serving who is not heard any more.
     while site.vm(1).exists() {
@@ -474,8 +475,8 @@ async fn a_manager_that_is_started_with_another_patience_has_it() {
     site.restart_manager();
     let after = site.status().await.newest_event;
     site.kill_last_agent();
-    let told = site.events_until(after, |event| event.what == "vm-lost").await;
-    assert!(told.iter().any(|event| event.what == "vm-suspected"), "{told:#?}");
+    let told = site.events_until(after, |event| event.what == EventKind::VmLost).await;
+    assert!(told.iter().any(|event| event.what == EventKind::VmSuspected), "{told:#?}");
     assert_eq!(site.state("database").await, "gone");
 }
 

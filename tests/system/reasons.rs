@@ -1,5 +1,6 @@
 //! Whole systems in trouble: what an operator is told of what ended, what waits, and what is lost.
 
+use cloud_manager::document::{EventKind, VmHealth};
 use crate::site::{self, Site, provider, vm};
 use serde_json::{Value, json};
 
@@ -109,8 +110,8 @@ async fn why_follows_the_reasons_across_machines_to_what_a_person_can_do() {
 
     // An agent that does not answer: its components may run on, and whoever is to be removed waits for it.
     let away = site.kill_agent_for_good(2).await;
-    site.events_until(seen, |event| event.what == "vm-suspected").await;
-    let vm = site.status().await.vms.into_iter().find(|it| it.health == "suspected").unwrap().name;
+    site.events_until(seen, |event| event.what == EventKind::VmSuspected).await;
+    let vm = site.status().await.vms.into_iter().find(|it| it.health == VmHealth::Suspected).unwrap().name;
     let shown = site.done(&["why", &vm]);
     assert!(shown.contains("has not been heard of; its components may run on"), "{shown}");
     assert!(shown.contains(&format!("holdfast vm lost '{vm}'")), "{shown}");
@@ -229,7 +230,7 @@ async fn what_one_wrote_that_cannot_go_is_shown_although_another_has_its_name() 
     site.done(&[&add[..], &["--purge", &purge]].concat());
     std::fs::write(&bad, "").unwrap();
     let accepted = site.post(&json!({ "edits": [{ "remove-component": "p" }] })).await;
-    site.events_until(accepted.events_after, |event| event.what == "operation-failed").await;
+    site.events_until(accepted.events_after, |event| event.what == EventKind::OperationFailed).await;
     for another in [false, true] {
         if another {
             site.done(&add);
@@ -318,14 +319,14 @@ async fn whoever_waits_for_a_change_that_needs_a_person_is_told_and_sent_there()
     let go = site.place.join("go");
     new["add-component"]["recipe"]["operations"]["configure"] = json!({ "run": format!("test -e {}", go.display()) });
     let first = site.post(&json!({ "strategy": "up-then-down", "edits": [new, { "restart-component": "app" }] })).await;
-    site.events_until(first.events_after, |event| event.what == "operation-failed").await;
+    site.events_until(first.events_after, |event| event.what == EventKind::OperationFailed).await;
     let shown = site.refused(&["component", "restart", "app"]);
     assert!(shown.contains("✗ change 3 cannot go on without you\n"), "{shown}");
     assert!(shown.contains("  try again: holdfast component retry new\n"), "{shown}");
     std::fs::write(&go, "").unwrap();
     let seen = site.status().await.newest_event;
     site.done(&["component", "retry", "new"]);
-    site.events_until(seen, |event| event.what == "change-done" && event.change == Some(3)).await;
+    site.events_until(seen, |event| event.what == EventKind::ChangeDone && event.change == Some(3)).await;
     assert_eq!(site.state("app").await, "started");
     site.audit(&[]);
     site.remove_everything().await;

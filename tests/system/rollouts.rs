@@ -1,5 +1,6 @@
 //! Replacements in steps: the manager carries them out, whatever becomes of the client and of the manager itself.
 
+use cloud_manager::document::{EventKind, ComponentStatus};
 use crate::HOLDFAST;
 use crate::site::Site;
 use cloud_manager::document::{ApplicationDocument, EventDocument, RolloutState};
@@ -42,9 +43,9 @@ async fn application(site: &Site) -> ApplicationDocument {
 /// The most components that were not started at one time, as the events tell it.
 fn down_at_once(events: &[EventDocument]) -> usize {
     let (mut down, mut most) = (BTreeSet::new(), 0);
-    for event in events.iter().filter(|it| it.what == "component-is") {
-        let (Some(name), Some(state)) = (&event.component, event.state.as_deref()) else { continue };
-        if state == "started" {
+    for event in events.iter().filter(|it| it.what == EventKind::ComponentIs) {
+        let (Some(name), Some(state)) = (&event.component, event.state) else { continue };
+        if state == ComponentStatus::Started {
             down.remove(name)
         } else {
             down.insert(name)
@@ -55,7 +56,7 @@ fn down_at_once(events: &[EventDocument]) -> usize {
 }
 
 fn stopped(events: &[EventDocument]) -> BTreeSet<String> {
-    let stopping = events.iter().filter(|it| it.state.as_deref() == Some("stopping"));
+    let stopping = events.iter().filter(|it| it.state == Some(ComponentStatus::Stopping));
     stopping.filter_map(|it| it.component.clone()).collect()
 }
 
@@ -83,7 +84,7 @@ async fn a_rollout_survives_its_client_and_its_manager() {
     site.restart_manager();
     site.events_until(before, |it| it.text.contains("(step 6 of 6)")).await;
     let last = site.events_until(before, |it| it.text.contains("(step 6 of 6)")).await.last().unwrap().change;
-    site.events_until(before, |it| it.what == "change-done" && it.change == last).await;
+    site.events_until(before, |it| it.what == EventKind::ChangeDone && it.change == last).await;
     let events = site.told_since(before).await;
     assert_eq!(stopped(&events).len(), 6, "{events:?}");
     assert_eq!(down_at_once(&events), 1, "{events:?}");
@@ -176,5 +177,51 @@ async fn any_kept_version_can_be_gone_back_to() {
     assert_eq!(site.status().await.components.len(), 3);
     let told = site.refused(&["rollback", "a", "--to", "99", "--yes"]);
     assert!(told.contains("version 99 of application a is not kept (kept: 1, 2, 3, 4, 5)"), "{told}");
+    site.remove_everything().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_hangs_is_cancelled_and_undone() {
+    let site = Site::open("hanging");
+    let gate = site.place.join("gate");
+    let text = |gate: &str| {
+        format!(
+            r#"holdfast: 1
+application: a
+types:
+  Base: {{ exports: {{ e: {{}} }}, operations: {{ start: {{ process: "exec sleep 100000" }} }} }}
+  App:
+    imports: {{ base: e }}
+    parameters: {{ gate: "{gate}" }}
+    operations:
+      start: {{ process: "exec sleep 100000 # {{{{ parameters.gate }}}}" }}
+      check: {{ command: "test -e {{{{ parameters.gate }}}}", interval: 20ms, timeout: 100000s }}
+vms: {{ v: {{ cloud: local }} }}
+components: {{ base: {{ type: Base }}, app: {{ type: App }} }}
+"#
+        )
+    };
+    fs::write(&gate, "").unwrap();
+    fs::write(site.place.join("a.yaml"), text(gate.to_str().unwrap())).unwrap();
+    site.done(&["apply", "a.yaml", "--yes"]);
+
+    // What it is changed to never becomes ready, and its time limit is far away.
+    fs::write(site.place.join("a.yaml"), text("/nonexistent")).unwrap();
+    let before = site.status().await.newest_event;
+    site.done(&["apply", "a.yaml", "--yes", "--no-wait"]);
+    site.events_until(before, |it| it.text == "a/app[0] is starting").await;
+    let told = site.done(&["cancel", "2", "--dry-run"]);
+    assert!(told.contains("what was done is undone") && told.contains("added again: a/app[0]"), "{told}");
+    let told = site.done(&["cancel", "2", "--yes"]);
+    assert!(told.contains("change 2 is cancelled"), "{told}");
+
+    // It runs as before, and that is what the manager wants of it.
+    assert_eq!(site.state("a/app[0]").await, "started");
+    site.done(&["check"]);
+    let now = application(&site).await;
+    assert_eq!((now.version, now.versions.last().unwrap().by.as_str()), (3, "cancel"));
+    assert!(site.refused(&["cancel", "2", "--yes"]).contains("change 2"));
+    assert!(site.refused(&["cancel", "99", "--yes"]).contains("99"));
+    site.audit(&[]);
     site.remove_everything().await;
 }

@@ -1,5 +1,6 @@
 //! A site for tests: one real manager, real agents on this machine, real processes; all of it gone when the test ends.
 
+use cloud_manager::document::{EventKind};
 use crate::HOLDFAST;
 use cloud_manager::access::Access;
 use cloud_manager::client::{Client, StreamItem};
@@ -192,7 +193,7 @@ impl Site {
 
     pub(crate) async fn until_done(&self, accepted: &Accepted) -> Vec<EventDocument> {
         let change = Some(accepted.change);
-        self.events_until(accepted.events_after, |event| event.what == "change-done" && event.change == change).await
+        self.events_until(accepted.events_after, |event| event.what == EventKind::ChangeDone && event.change == change).await
     }
 
     /// Everything that was told after a number, up to the first that fits.
@@ -378,6 +379,6 @@ pub(crate) fn bind(wire: &str) -> Value {
 
 /// The order in which components reached a state.
 pub(crate) fn order(events: &[EventDocument], state: &str) -> Vec<String> {
-    let fits = |event: &&EventDocument| event.state.as_deref() == Some(state);
+    let fits = |event: &&EventDocument| event.state.is_some_and(|it| it.to_string() == state);
     events.iter().filter(fits).filter_map(|event| event.component.clone()).collect()
 }

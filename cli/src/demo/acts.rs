@@ -14,7 +14,7 @@ use crate::{
 };
 use cloud_manager::{
     client::{Events, StreamItem},
-    document::{Accepted, EventDocument, NewChange, Status},
+    document::{Accepted, EventDocument, EventKind, NewChange, Status},
 };
 use model_check::audit::Past;
 use protocol::Strategy;
@@ -214,24 +214,24 @@ impl<'a> Play<'a> {
                 None => return Err(Failure::Demo("the manager ended the stream of events".into())),
             };
             self.hear(&event)?;
-            if event.what == "change-done" && event.change == Some(change) {
+            if event.what.ends_change() && event.change == Some(change) {
                 return Ok(());
             }
         }
     }
 
     fn hear(&mut self, event: &EventDocument) -> Result<(), Failure> {
-        if event.what == "operation-failed" {
+        if event.what == EventKind::OperationFailed {
             let detail = event.detail.as_deref().unwrap_or_default();
             return Err(Failure::Demo(format!("{}: {detail}", event.text)));
         }
-        if event.what == "vm-made" && event.vm.as_deref() == Some(shop::STRUCK) {
+        if event.what == EventKind::VmMade && event.vm.as_deref() == Some(shop::STRUCK) {
             self.agent_is(Condition::Started);
         }
         match self.record.note(event, &mut self.act) {
             Some((component, Condition::Started)) => self.tell(event.at_ms, &format!("● {component} started")),
             Some((component, _)) => self.tell(event.at_ms, &format!("○ {component} stopped")),
-            None if matches!(event.what.as_str(), "vm-made" | "vm-destroyed") => self.tell(event.at_ms, &event.text),
+            None if matches!(event.what, EventKind::VmMade | EventKind::VmDestroyed) => self.tell(event.at_ms, &event.text),
             None => Ok(()),
         }
     }

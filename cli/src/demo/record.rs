@@ -1,7 +1,7 @@
 //! What was seen of a run: its acts, the lives of its components, its requests, its messages.
 
 use super::traffic::Request;
-use cloud_manager::document::EventDocument;
+use cloud_manager::document::{ComponentStatus, EventDocument, EventKind};
 use model_check::{
     audit::{self, Past},
     world::Place,
@@ -93,12 +93,12 @@ impl Act {
 }
 
 impl Condition {
-    fn named(state: &str) -> Self {
+    fn of(state: ComponentStatus) -> Self {
         match state {
-            "started" => Self::Started,
-            "starting" => Self::Starting,
-            "stopping" => Self::Stopping,
-            _ => Self::Stopped,
+            ComponentStatus::Started => Self::Started,
+            ComponentStatus::Starting => Self::Starting,
+            ComponentStatus::Stopping => Self::Stopping,
+            ComponentStatus::Awaited | ComponentStatus::Stopped | ComponentStatus::Failed => Self::Stopped,
         }
     }
 }
@@ -126,9 +126,9 @@ impl Record {
     /// Takes down an event; says which component has just started or stopped, if one has.
     pub(super) fn note(&mut self, event: &EventDocument, act: &mut Act) -> Option<(String, Condition)> {
         let component = event.component.clone()?;
-        let condition = match event.what.as_str() {
-            "component-is" => Condition::named(event.state.as_deref()?),
-            "component-gone" => Condition::Absent,
+        let condition = match event.what {
+            EventKind::ComponentIs => Condition::of(event.state?),
+            EventKind::ComponentGone => Condition::Absent,
             _ => return None,
         };
         let life = self.life(&component);

@@ -4,7 +4,7 @@
 //! They are read once, in order, and folded into a few small maps; looking again reads only what is new.
 
 use crate::{
-    document::{ChangeRecord, Deaths, PhaseRecord},
+    document::{ChangeRecord, Deaths, Phase, PhaseRecord},
     handle::{Event, Halted, ManagerHandle},
 };
 use protocol::{
@@ -173,12 +173,12 @@ impl Chronicle {
                 told.record.asked.clone_from(&event.about);
             }
             News::PhasePosted(change, phase) => {
-                let phase = phase.to_string();
+                let phase = Phase::from(*phase);
                 let phases = &mut self.told(*change, event.number).record.phases;
                 phases.push(PhaseRecord { phase, posted_at_ms: Some(event.at_ms), done_at_ms: None });
             }
             News::PhaseDone(change, phase) => {
-                let phase = phase.to_string();
+                let phase = Phase::from(*phase);
                 let phases = &mut self.told(*change, event.number).record.phases;
                 match phases.iter_mut().find(|it| it.phase == phase) {
                     Some(found) => found.done_at_ms = Some(event.at_ms),

@@ -75,7 +75,7 @@ async fn follow(api: &Api, mut after: u64, mut sender: Sender<Bytes, Infallible>
         }
         for event in &events {
             let document = EventDocument::from(event);
-            piece += &framed(Some(event.number), &document.what, &document);
+            piece += &framed(Some(event.number), &document.what.to_string(), &document);
             after = event.number;
         }
         if !piece.is_empty() {

@@ -8,7 +8,7 @@ use super::{
     reading::{Asked, Named, Part},
     view, why,
 };
-use crate::document::{EventDocument, NewComponent, Well};
+use crate::document::{EventDocument, EventKind, NewComponent, Well};
 use crate::handle::{CallError, Clouds};
 use crate::machine::View;
 use axum::{extract::State, http::StatusCode, response::Response};
@@ -150,7 +150,7 @@ pub(super) async fn change(State(api): State<Api>, Part(id): Part) -> Result<Res
         let Some(newest) = events.last() else { break };
         after = newest.number;
         let inside = events.iter().filter(|event| last == 0 || event.number <= last).map(EventDocument::from);
-        record.events.extend(inside.filter(|it| it.change.is_none_or(|change| change == id.0) && it.what != "refused"));
+        record.events.extend(inside.filter(|it| it.change.is_none_or(|change| change == id.0) && it.what != EventKind::Refused));
         if last != 0 && after >= last {
             break;
         }

@@ -6,8 +6,7 @@ use super::{
     waits::{self, Waits},
 };
 use crate::document::{
-    Binding, Component, ComponentDetail, ImportState, RunningChange, Status, Summary, Vm,
-    event::{state_name, vm_state_name},
+    Binding, Component, ComponentDetail, ComponentStatus, NeedText, VmHealth, ImportState, RunningChange, Status, Summary, Vm,
     quoted,
 };
 use crate::handle::Clouds;
@@ -29,13 +28,13 @@ pub(super) fn status(manager: View<'_>, chronicle: &Chronicle) -> Status {
     let changes: Vec<RunningChange> = changes(manager.machine, manager.clouds, chronicle);
     let applications =
         manager.applications.iter().map(|(name, it)| applications::document(manager, name, it)).collect();
-    let count = |state: &str| components.iter().filter(|it| it.state == state).count();
+    let count = |state: ComponentStatus| components.iter().filter(|it| it.state == state).count();
     let summary = Summary {
         vms: vms.len(),
-        vms_well: vms.iter().filter(|vm| vm.health == "well").count(),
+        vms_well: vms.iter().filter(|vm| vm.health == VmHealth::Well).count(),
         components: components.len(),
-        components_started: count("started"),
-        components_failed: count("failed"),
+        components_started: count(ComponentStatus::Started),
+        components_failed: count(ComponentStatus::Failed),
         bindings: bindings.len(),
         bindings_held: bindings.iter().filter(|binding| binding.held).count(),
         changes: changes.len(),
@@ -48,10 +47,10 @@ pub(super) fn status(manager: View<'_>, chronicle: &Chronicle) -> Status {
 
 /// What a person should look at, the worst first.
 fn attention(vms: &[Vm], components: &[Component]) -> Vec<String> {
-    let of = |health: &str, says: fn(&str) -> String| -> Vec<String> {
+    let of = |health: VmHealth, says: fn(&str) -> String| -> Vec<String> {
         vms.iter().filter(|vm| vm.health == health && !vm.past).map(|vm| says(&vm.name)).collect()
     };
-    let failed = components.iter().filter(|it| it.state == "failed").map(|it| {
+    let failed = components.iter().filter(|it| it.state == ComponentStatus::Failed).map(|it| {
         let operation = it.failed_operation.as_deref().unwrap_or("run");
         let name = quoted(&it.name);
         format!("{}: {operation} failed (holdfast component logs {name}, then retry {name} or skip {name})", it.name)
@@ -60,10 +59,10 @@ fn attention(vms: &[Vm], components: &[Component]) -> Vec<String> {
         Some((application, _)) => format!("vm {name} is lost (holdfast reconcile {application})"),
         None => format!("vm {name} is lost (place its components elsewhere; it is shown until another has its name)"),
     };
-    of("lost", lost)
+    of(VmHealth::Lost, lost)
         .into_iter()
         .chain(failed)
-        .chain(of("suspected", |name| format!("vm {name} has not been heard of for a while")))
+        .chain(of(VmHealth::Suspected, |name| format!("vm {name} has not answered for a while")))
         .collect()
 }
 
@@ -99,8 +98,7 @@ pub(super) fn vms(manager: View<'_>) -> Vec<Vm> {
             Vm {
                 name: vm.name.to_string(),
                 id: vm.id.map(|id| id.0),
-                health: health(vm).into(),
-                state: if vm.health == Health::Dead { "unknown" } else { vm_state_name(vm.state) }.into(),
+                health: health(vm),
                 components,
                 started,
                 leaving: vm.is_leaving(),
@@ -111,12 +109,12 @@ pub(super) fn vms(manager: View<'_>) -> Vec<Vm> {
         .collect()
 }
 
-fn health(vm: &VmEntry) -> &'static str {
+fn health(vm: &VmEntry) -> VmHealth {
     match vm.health {
-        Health::Awaited => "awaited",
-        Health::Well => "well",
-        Health::Suspected(_) => "suspected",
-        Health::Dead => "lost",
+        Health::Awaited => VmHealth::Awaited,
+        Health::Well => VmHealth::Well,
+        Health::Suspected(_) => VmHealth::Suspected,
+        Health::Dead => VmHealth::Lost,
     }
 }
 
@@ -145,7 +143,7 @@ fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Comp
         name: entry.name.to_string(),
         id: entry.id.map(|id| id.0),
         vm: book.vm_of(entry).name.to_string(),
-        state: state(entry).map_or("awaited", state_name).into(),
+        state: state(entry).map_or(ComponentStatus::Awaited, Into::into),
         since_ms: entry.id.and_then(|id| chronicle.since(id)),
         prepare_ms: lengths.prepare_ms,
         start_ms: lengths.start_ms,
@@ -171,7 +169,7 @@ pub(super) fn component_detail(book: &Book, entry: &ComponentEntry, chronicle: &
         ImportState {
             name: name.to_string(),
             export: entry.kind.imports.get(name).map(|it| it.export.to_string()).unwrap_or_default(),
-            need: import.need.to_string(),
+            need: NeedText(import.need),
             bound: own.iter().filter(|it| !it.is_leaving()).count(),
             held: own.iter().filter(|it| it.is_held()).count(),
         }
@@ -207,7 +205,7 @@ fn binding(book: &Book, client: Option<&ComponentEntry>, entry: &BindingEntry) -
         import: wire.import.into(),
         provider: wire.provider.into(),
         export: wire.export.into(),
-        need: need.to_string(),
+        need: NeedText(need),
         held: entry.is_held(),
         leaving: entry.is_leaving(),
     }
@@ -224,8 +222,8 @@ pub(super) fn changes(machine: &CloudManager, clouds: &Clouds, chronicle: &Chron
             change: state.change.0,
             asked: record.and_then(|record| record.asked.clone()),
             accepted_at_ms: record.and_then(|record| record.accepted_at_ms),
-            phase: state.phase.map(|phase| phase.to_string()),
-            phases_done: done.map(|phase| phase.phase.clone()).collect(),
+            phase: state.phase.map(Into::into),
+            phases_done: done.map(|phase| phase.phase).collect(),
             waiting: state.waiting.len(),
             waits_for: state.waiting.iter().take(WAITS_MAX).map(|it| waits.in_words(it)).collect(),
             stuck_on: waits.stuck_on(state),

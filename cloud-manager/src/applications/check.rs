@@ -1,7 +1,7 @@
 //! Whether what the manager has is what was applied. What is on the machines, their agents are asked.
 
 use super::{present::Present, state::ApplicationState};
-use crate::document::{Component, quoted, reason};
+use crate::document::{Component, ComponentStatus, quoted, reason};
 use application::{Difference, How, Key};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub fn records(present: &Present, state: &ApplicationState, keys: Option<&BTreeS
 /// Why a component is not started although it should be, and what to do; nothing if it is.
 pub fn not_started(component: &Component) -> Option<String> {
     let Component { name, state, failed_operation, failure, expected, leaving, waits_for, .. } = component;
-    if *leaving || state == "started" {
+    if *leaving || *state == ComponentStatus::Started {
         return None;
     }
     if let Some(operation) = failed_operation {

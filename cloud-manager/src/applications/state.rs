@@ -65,6 +65,14 @@ impl ApplicationState {
     }
 }
 
+/// What was kept of an application before a change.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Before {
+    pub(crate) application: Name,
+    /// Nothing, if there was no such application.
+    pub(crate) state: Option<Json<ApplicationState>>,
+}
+
 /// A decision about applications, as it is journalled: nothing in it is computed again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {

@@ -406,7 +406,8 @@ pub struct Cancellation {
     pub change: u64,
     /// What happens, in sentences.
     pub will: Vec<String>,
-    /// The change that puts the old components back, if there is one.
+    /// The change to wait for: the present step of a rollout, or the change that puts canaries back; otherwise the change
+    /// itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone_by: Option<u64>,
     /// Everything about it comes after this event.

@@ -1,5 +1,6 @@
 //! What has happened: events, and the record of a change that follows from them.
 
+use super::{ComponentStatus, EventKind, Phase};
 use crate::handle::Event;
 use protocol::{
     ComponentState, Refusal,
@@ -15,8 +16,8 @@ pub struct EventDocument {
     pub number: u64,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What sort of thing: `accepted`, `component-is`, `vm-lost`, …
-    pub what: String,
+    /// What kind of thing.
+    pub what: EventKind,
     /// The same for people, in one sentence.
     pub text: String,
     /// The change it is about.
@@ -24,16 +25,16 @@ pub struct EventDocument {
     pub change: Option<u64>,
     /// The phase it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<String>,
+    pub phase: Option<Phase>,
     /// The component it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
     /// The VM it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vm: Option<String>,
-    /// The state that the component or VM is in now.
+    /// The state that the component is in now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
+    pub state: Option<ComponentStatus>,
     /// The operation that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
@@ -74,10 +75,10 @@ pub struct ChangeRecord {
 }
 
 /// One phase of a change.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PhaseRecord {
-    /// `lower`, `up`, `down`, `both` or `forget`.
-    pub phase: String,
+    /// Which part of the change.
+    pub phase: Phase,
     /// When it was posted, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posted_at_ms: Option<u64>,
@@ -86,58 +87,40 @@ pub struct PhaseRecord {
     pub done_at_ms: Option<u64>,
 }
 
-/// The name of a component's state; which operation failed is said beside it.
-pub fn state_name(state: ComponentState) -> &'static str {
-    match state {
-        ComponentState::Stopped => "stopped",
-        ComponentState::Starting => "starting",
-        ComponentState::Started => "started",
-        ComponentState::Stopping => "stopping",
-        ComponentState::Failed(_) => "failed",
-    }
-}
-
-/// The name of a VM's state.
-pub fn vm_state_name(state: protocol::VmState) -> &'static str {
-    match state {
-        protocol::VmState::Empty => "empty",
-        protocol::VmState::Started => "started",
-        protocol::VmState::Stopped => "stopped",
-    }
-}
-
 impl From<&Event> for EventDocument {
     fn from(event: &Event) -> Self {
         let about = event.about.clone();
         let blank = Self { number: event.number, at_ms: event.at_ms, ..Self::default() };
         let named = |fallback: String| about.clone().unwrap_or(fallback);
-        let vm = |what: &str, id: protocol::VmId, says: &dyn Fn(&str) -> String| {
+        let vm = |what: EventKind, id: protocol::VmId, says: &dyn Fn(&str) -> String| {
             let name = named(id.to_string());
-            Self { what: what.into(), text: says(&name), vm: Some(name), ..blank.clone() }
+            Self { what, text: says(&name), vm: Some(name), ..blank.clone() }
         };
         match &event.news {
             News::Accepted(change) => {
                 let asked = about.as_ref().map(|asked| format!(": {asked}")).unwrap_or_default();
                 let text = format!("{change} accepted{asked}");
-                Self { what: "accepted".into(), text, change: Some(change.0), detail: about, ..blank }
+                Self { what: EventKind::Accepted, text, change: Some(change.0), detail: about, ..blank }
             }
             News::Refused(refusals) => {
                 let detail = refusals.iter().map(Refusal::to_string).collect::<Vec<_>>().join("\n");
-                Self { what: "refused".into(), text: "a request was refused".into(), detail: Some(detail), ..blank }
+                Self { what: EventKind::Refused, text: "a request was refused".into(), detail: Some(detail), ..blank }
             }
             News::PhasePosted(change, phase) => {
-                let text = format!("{change}: phase {phase} posted");
-                let phase = Some(phase.to_string());
-                Self { what: "phase-posted".into(), text, change: Some(change.0), phase, ..blank }
+                let phase = Phase::from(*phase);
+                let text = format!("{change}: {phase}");
+                let phase = Some(phase);
+                Self { what: EventKind::PhasePosted, text, change: Some(change.0), phase, ..blank }
             }
             News::PhaseDone(change, phase) => {
-                let text = format!("{change}: phase {phase} done");
-                let phase = Some(phase.to_string());
-                Self { what: "phase-done".into(), text, change: Some(change.0), phase, ..blank }
+                let phase = Phase::from(*phase);
+                let text = format!("{change}: {phase}: done");
+                let phase = Some(phase);
+                Self { what: EventKind::PhaseDone, text, change: Some(change.0), phase, ..blank }
             }
             News::ChangeDone(change) => {
                 let text = format!("{change} done");
-                Self { what: "change-done".into(), text, change: Some(change.0), ..blank }
+                Self { what: EventKind::ChangeDone, text, change: Some(change.0), ..blank }
             }
             News::Cancelling(change, outlook) => {
                 let becomes = match outlook {
@@ -146,11 +129,11 @@ impl From<&Event> for EventDocument {
                     CancelOutlook::Undone { .. } => "what was done is undone",
                 };
                 let text = format!("{change} is being cancelled: {becomes}");
-                Self { what: "cancelling".into(), text, change: Some(change.0), ..blank }
+                Self { what: EventKind::Cancelling, text, change: Some(change.0), ..blank }
             }
             News::ChangeCancelled(change) => {
                 let text = format!("{change} cancelled");
-                Self { what: "change-cancelled".into(), text, change: Some(change.0), ..blank }
+                Self { what: EventKind::ChangeCancelled, text, change: Some(change.0), ..blank }
             }
             News::ComponentIs(id, condition) => {
                 let name = named(id.to_string());
@@ -158,44 +141,48 @@ impl From<&Event> for EventDocument {
                     ComponentState::Failed(_) => format!("{name} {}", condition.state),
                     state => format!("{name} is {state}"),
                 };
-                let state = Some(state_name(condition.state).into());
+                let state = Some(condition.state.into());
                 let operation = match condition.state {
                     ComponentState::Failed(operation) => Some(operation.to_string()),
                     _ => None,
                 };
-                Self { what: "component-is".into(), text, component: Some(name), state, operation, ..blank }
+                Self { what: EventKind::ComponentIs, text, component: Some(name), state, operation, ..blank }
             }
             News::ComponentGone(id) => {
                 let name = named(id.to_string());
                 let text = format!("{name} is gone");
-                Self { what: "component-gone".into(), text, component: Some(name), ..blank }
+                Self { what: EventKind::ComponentGone, text, component: Some(name), ..blank }
             }
             News::OperationFailed(id, operation, detail) => {
                 let name = named(id.to_string());
                 Self {
-                    what: "operation-failed".into(),
-                    text: format!("{name}: {operation} failed, a person is needed"),
+                    what: EventKind::OperationFailed,
+                    text: format!("{name}: {operation} failed, manual action required"),
                     component: Some(name),
                     operation: Some(operation.to_string()),
                     detail: Some(detail.to_string()),
                     ..blank
                 }
             }
-            News::VmInstantiated(id) => vm("vm-made", *id, &|name| format!("vm {name} is made")),
+            News::VmInstantiated(id) => vm(EventKind::VmMade, *id, &|name| format!("vm {name} is made")),
             News::VmNotInstantiated(id, detail) => Self {
                 detail: Some(detail.to_string()),
-                ..vm("vm-not-made", *id, &|name| format!("vm {name} could not be made, the cloud will be asked again"))
+                ..vm(EventKind::VmNotMade, *id, &|name| format!("vm {name} could not be made; the cloud will be asked again"))
             },
             News::VmIs(id, state) => {
-                let state = vm_state_name(*state);
-                Self { state: Some(state.into()), ..vm("vm-is", *id, &|name| format!("vm {name} is {state}")) }
+                let says = match state {
+                    protocol::VmState::Empty => "has no components",
+                    protocol::VmState::Started => "all components are started",
+                    protocol::VmState::Stopped => "not all components are started",
+                };
+                vm(EventKind::VmIs, *id, &|name| format!("vm {name}: {says}"))
             }
             News::VmSuspected(id) => {
-                vm("vm-suspected", *id, &|name| format!("vm {name} has not been heard of for a while"))
+                vm(EventKind::VmSuspected, *id, &|name| format!("vm {name} has not answered for a while"))
             }
-            News::VmWell(id) => vm("vm-well", *id, &|name| format!("vm {name} answers again")),
-            News::VmLost(id) => vm("vm-lost", *id, &|name| format!("vm {name} is lost")),
-            News::VmDestroyed(id) => vm("vm-destroyed", *id, &|name| format!("vm {name} is destroyed")),
+            News::VmWell(id) => vm(EventKind::VmWell, *id, &|name| format!("vm {name} answers again")),
+            News::VmLost(id) => vm(EventKind::VmLost, *id, &|name| format!("vm {name} is lost")),
+            News::VmDestroyed(id) => vm(EventKind::VmDestroyed, *id, &|name| format!("vm {name} is destroyed")),
         }
     }
 }

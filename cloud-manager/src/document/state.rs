@@ -1,6 +1,6 @@
 //! How things are: VMs, components, bindings, and the changes that are not done.
 
-use super::ApplicationDocument;
+use super::{ApplicationDocument, ComponentStatus, NeedText, Phase, VmHealth};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -60,10 +60,8 @@ pub struct Vm {
     /// Its number, once it is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
-    /// `awaited`, `well`, `suspected` or `lost`.
-    pub health: String,
-    /// `empty`, `started` (all its components are), `stopped` (at least one is not), or `unknown` if it is lost.
-    pub state: String,
+    /// Whether its agent answers.
+    pub health: VmHealth,
     /// How many components live there.
     pub components: usize,
     /// How many of them are started.
@@ -88,8 +86,8 @@ pub struct Component {
     pub id: Option<u64>,
     /// Where it lives.
     pub vm: String,
-    /// `awaited` (its VM has not reported it), `stopped`, `starting`, `started`, `stopping` or `failed`.
-    pub state: String,
+    /// Its state.
+    pub state: ComponentStatus,
     /// Since when, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
@@ -152,8 +150,8 @@ pub struct ImportState {
     pub name: String,
     /// The export it can be bound to.
     pub export: String,
-    /// What it needs: `strong 1`, `weak 0`, `value 2`.
-    pub need: String,
+    /// What it needs.
+    pub need: NeedText,
     /// How many providers it is bound to.
     pub bound: usize,
     /// How many of them it may use.
@@ -176,8 +174,8 @@ pub struct Binding {
     pub provider: String,
     /// Its export.
     pub export: String,
-    /// What the import needs: `strong 1`, `weak 0`, `value 2`.
-    pub need: String,
+    /// What the import needs.
+    pub need: NeedText,
     /// Whether the client may use it now.
     pub held: bool,
     /// It is removed and on its way out.
@@ -195,16 +193,16 @@ pub struct RunningChange {
     /// When it was accepted, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_at_ms: Option<u64>,
-    /// The phase under way: `lower`, `up`, `down`, `both` or `forget`; none while it waits for an earlier change.
+    /// The phase under way; none while it waits for an earlier change.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub phase: Option<String>,
+    pub phase: Option<Phase>,
     /// The phases that are done.
-    pub phases_done: Vec<String>,
+    pub phases_done: Vec<Phase>,
     /// How many things it waits for.
     pub waiting: usize,
     /// What it waits for, the first of them.
     pub waits_for: Vec<String>,
     /// The components among them, and among those that an earlier change waits for which this one waits for, of which an
-    /// operation failed for good: without a person, it waits for ever.
+    /// operation failed for good: it waits until an operator acts.
     pub stuck_on: Vec<String>,
 }

@@ -5,7 +5,7 @@ use super::{Effect, Manager, NotPosted, Outputs, Posted};
 use crate::applications::{
     ApplicationState, ApplicationUpdate, Step, Submission, Version,
     rollout::{self, Next, Rollout},
-    state::VersionUpdate,
+    state::{Before, Json, VersionUpdate},
 };
 use crate::document::Intent;
 use crate::handle::Event;
@@ -48,6 +48,8 @@ impl Manager {
                 }
             }
         }
+        let names: Vec<Name> = applications.iter().map(|it| it.application.clone()).collect();
+        posted.change.into_iter().for_each(|change| self.keep_before(change, &names));
         for update in applications {
             let name = update.application.clone();
             let expansion = first.iter().flat_map(|it| &it.expansions).find(|it| it.0.application == name);
@@ -91,6 +93,40 @@ impl Manager {
         });
         outputs.extend(asked);
         answer.expect("the machine answers every request by accepting or refusing it")
+    }
+
+    /// Keeps what is kept of applications before a change, in case it is undone.
+    fn keep_before(&mut self, change: ChangeId, applications: &[Name]) {
+        let before = applications.iter().map(|application| {
+            let state = self.books.applications.get(application).cloned();
+            // Steps that were not posted are not brought back.
+            let state = state.map(|it| Json::new(ApplicationState { rollout: None, ..ApplicationState::clone(&it) }));
+            Before { application: application.clone(), state }
+        });
+        let before = before.collect();
+        self.books.before.insert(change, before);
+    }
+
+    /// Makes what was asked for before a change be asked for again, because the change is undone. Version numbers are not
+    /// used again: an earlier version that counts again is a new one.
+    pub(super) fn restore(&mut self, at: Moment, change: ChangeId) {
+        for Before { application, state } in self.books.before.remove(&change).unwrap_or_default() {
+            let now = self.books.applications.remove(&application);
+            let Some(state) = state else { continue };
+            let mut restored = ApplicationState::clone(&state.0);
+            if let Some(now) = now {
+                let was = restored.version().clone();
+                let last = now.version().number;
+                restored.versions = now.versions.clone();
+                if was.number != last {
+                    let rolls_back_to = Some(last);
+                    let by = "cancel".into();
+                    let number = last + 1;
+                    restored.add(Version { number, by, at_ms: at.0, intent: Intent::Rollback, rolls_back_to, ..was });
+                }
+            }
+            self.books.applications.insert(application, Arc::new(restored));
+        }
     }
 
     /// Remembers what becomes of an application.
@@ -157,7 +193,10 @@ impl Manager {
                     let about = format!("{} (step {} of {})", rollout.about, rollout.posted.len() + 1, rollout.steps);
                     match self.post(at, &step, &about, outputs) {
                         _ if step.change.edits.is_empty() => {}
-                        Ok(change) => rollout.posted.push(change.0),
+                        Ok(change) => {
+                            self.keep_before(change, std::slice::from_ref(name));
+                            rollout.posted.push(change.0);
+                        }
                         Err(refusals) => {
                             rollout.blocked = refusals.iter().map(ToString::to_string).collect();
                             rollout.ahead.push_front(step);
