@@ -263,16 +263,16 @@ pub enum Signal {
 #[derive(Debug, thiserror::Error)]
 pub enum RecipeError {
     /// Longer than the protocol carries.
-    #[error("recipe of {0} bytes is too long (at most {RECIPE_BYTES_MAX})")]
+    #[error("the recipe is {0} bytes long (at most {RECIPE_BYTES_MAX})")]
     TooLong(usize),
     /// Not the JSON of a recipe.
-    #[error("recipe cannot be read: {0}")]
+    #[error("cannot read the recipe: {0}")]
     Unreadable(serde_json::Error),
     /// Written for another program.
-    #[error("recipe has version {0}, this agent reads version {VERSION} (upgrade the agent)")]
+    #[error("the recipe has version {0}, and this program reads version {VERSION} (upgrade the program)")]
     Version(u32),
     /// Well written, but it cannot work.
-    #[error("recipe cannot work: {0}")]
+    #[error("the recipe cannot work: {0}")]
     Unworkable(String),
 }
 
@@ -346,10 +346,10 @@ impl Recipe {
             !name.is_empty() && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
         };
         if let Some(name) = self.environment.keys().find(|name| !is_variable(name)) {
-            return Some(format!("{name:?} is no name of an environment variable"));
+            return Some(format!("{name:?} is not a valid name for an environment variable"));
         }
         if let Some(file) = self.files.iter().find(|file| file.permissions().is_none()) {
-            return Some(format!("file {:?}: {:?} is no octal mode", file.path, file.mode));
+            return Some(format!("file {:?}: {:?} is not an octal mode", file.path, file.mode));
         }
         let is_empty = |line: &CommandLine| match line {
             CommandLine::Shell(text) => text.trim().is_empty(),
@@ -473,7 +473,7 @@ mod tests {
             (json!({ "version": 1, "operations": { "start": { "script": { "run": "x" } } } }), "no stop command"),
             (json!({ "version": 1, "operations": { "install": { "run": [] } } }), "command is empty"),
             (json!({ "version": 1, "environment": { "A=B": "x" } }), "A=B"),
-            (json!({ "version": 1, "files": [{ "path": "a", "template": "", "mode": "rw" }] }), "no octal mode"),
+            (json!({ "version": 1, "files": [{ "path": "a", "template": "", "mode": "rw" }] }), "not an octal mode"),
             (json!({ "version": 1, "sorts": { "values": { "a": "prot" } } }), "a value is text, integer"),
             (json!({ "version": 1, "values": { "a b": { "template": "" } } }), "a b"),
         ];

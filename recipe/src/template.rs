@@ -248,7 +248,7 @@ fn seen<'a>(values: &'a Values, sorts: Option<&'a Sorted>) -> impl Iterator<Item
 /// One word for a shell, whatever is in it.
 fn quote(value: &Value) -> Result<String, Error> {
     if value.is_undefined() {
-        return Err(Error::new(ErrorKind::InvalidOperation, "what is quoted is not there"));
+        return Err(Error::new(ErrorKind::InvalidOperation, "cannot quote an undefined value"));
     }
     Ok(format!("'{}'", as_written(value).replace('\'', r"'\''")))
 }
@@ -275,7 +275,7 @@ fn explain(error: &Error, template: &str) -> String {
     let line = error.line().map(|line| format!(" in line {line}")).unwrap_or_default();
     match error.kind() {
         ErrorKind::UndefinedError | ErrorKind::UnknownFunction => format!("unknown name `{piece}`{line}"),
-        ErrorKind::OutOfFuel => "takes too many steps".into(),
+        ErrorKind::OutOfFuel => "exceeds the limit of steps".into(),
         ErrorKind::WriteFailure => format!("the text is longer than {RENDERED_BYTES_MAX} bytes"),
         kind => format!("{}{line}: `{piece}`", error.detail().map_or_else(|| kind.to_string(), str::to_owned)),
     }
@@ -405,10 +405,13 @@ mod tests {
     fn garbage_and_endless_templates_are_refused() {
         for (template, expected) in [
             ("{{", "template of a text"),
-            ("{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}", "too many steps"),
+            (
+                "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}",
+                "exceeds the limit of steps",
+            ),
             ("{% for a in range(9000) %}{{ 'x' * 1000 }}{% endfor %}", "longer than"),
             ("{{ 1 // 0 }}", "1 // 0"),
-            ("{{ prot | quote }}", "what is quoted is not there"),
+            ("{{ prot | quote }}", "cannot quote an undefined value"),
             (&format!("{{{{ 1{} }}}}", "+1".repeat(12_000)), "more than 500 parts"),
             ("{% set n = namespace(x=0) %}{% set n.x = n %}{{ n }}", "unknown name `namespace"),
         ] {

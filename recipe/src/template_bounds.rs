@@ -34,11 +34,11 @@ pub fn excess(template: &str) -> Option<(usize, String)> {
         }
         set_parts += usize::from(is_set);
         let says = if parts > PARTS_MAX {
-            format!("an expression has more than {PARTS_MAX} parts (make several of it)")
+            format!("an expression has more than {PARTS_MAX} parts (split it)")
         } else if set_parts > SET_PARTS_MAX {
             format!("all `set` together have more than {SET_PARTS_MAX} parts")
         } else if branches > BRANCHES_MAX {
-            format!("there are more than {BRANCHES_MAX} `elif` (use a map)")
+            format!("there are more than {BRANCHES_MAX} `elif` branches (use a map)")
         } else {
             continue;
         };

@@ -29,7 +29,9 @@ pub enum Error {
     },
 
     /// A record that was once durable can no longer be read. The program must not go on from half its past.
-    #[error("{position}: corrupt: {what} (restore the data directory from a backup, or remove this VM and join anew)")]
+    #[error(
+        "{position}: corrupt: {what} (restore the data directory from a backup, or remove this VM and let it join again)"
+    )]
     Corrupt {
         /// Where.
         position: Position,
@@ -37,7 +39,7 @@ pub enum Error {
         what: &'static str,
     },
     /// The journal was written by a newer program.
-    #[error("{}: format {found} is newer than this program understands ({known})", path.display())]
+    #[error("{}: format {found} is newer than this program supports ({known}; upgrade the program)", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
@@ -47,10 +49,10 @@ pub enum Error {
         known: u32,
     },
     /// An earlier write failed, so nobody knows what the disk holds. Reopening the journal finds out.
-    #[error("journal closed by an earlier failed write (reopen it once the disk is well)")]
+    #[error("the journal was closed by an earlier failed write (fix the disk, then restart the program)")]
     JournalClosed,
     /// A record or a snapshot is larger than the format allows.
-    #[error("{bytes} bytes are more than the {bytes_max} that the journal takes at once")]
+    #[error("a record of {bytes} bytes exceeds the journal's limit of {bytes_max} bytes")]
     RecordTooLong {
         /// Its length.
         bytes: usize,
@@ -79,7 +81,7 @@ pub enum Error {
         source: Cause,
     },
     /// Bytes from outside are not what they should be.
-    #[error("the {what} cannot be read")]
+    #[error("cannot read the {what}")]
     Unreadable {
         /// What they should be.
         what: &'static str,
@@ -88,7 +90,7 @@ pub enum Error {
     #[error("a VM name has 1 to 63 letters, digits and - _ . ' [ ] /, and starts with a letter or digit")]
     BadName,
     /// The manager did not sign this statement.
-    #[error("the ticket is not the manager's")]
+    #[error("the ticket is not signed by the manager")]
     FalseTicket,
     /// On the manager's side: why an applicant is turned away.
     #[error(transparent)]
@@ -100,7 +102,7 @@ pub enum Error {
         reason: String,
     },
     /// The manager did not answer, or is not the one the token is for. Can happen on a good day: try again.
-    #[error("{address}: the manager cannot be reached there")]
+    #[error("{address}: cannot reach the manager")]
     Unreachable {
         /// Where it was looked for.
         address: SocketAddr,
@@ -117,19 +119,19 @@ pub enum Error {
         source: io::Error,
     },
     /// The peer was revoked, or is ourselves: no message can go there.
-    #[error("{peer}: no message can be sent there")]
+    #[error("{peer}: cannot send a message")]
     Revoked {
         /// The peer.
         peer: PeerId,
     },
     /// Too much is unacknowledged. Can happen on a good day: hold back what causes messages to this peer.
-    #[error("{peer}: too many messages are unacknowledged")]
+    #[error("{peer}: too many unacknowledged messages")]
     OutboxFull {
         /// The peer.
         peer: PeerId,
     },
     /// A message is longer than a link takes.
-    #[error("a message of {bytes} bytes is longer than the {bytes_max} that a link takes")]
+    #[error("a message of {bytes} bytes exceeds the link's limit of {bytes_max} bytes")]
     MessageTooLong {
         /// Its length.
         bytes: usize,
@@ -137,7 +139,7 @@ pub enum Error {
         bytes_max: usize,
     },
     /// A record is sound and says something that this program does not know.
-    #[error("{}: {record} cannot be understood (it was written by another version of the program)", directory.display())]
+    #[error("{}: cannot decode {record} (it was written by another version of the program)", directory.display())]
     UnreadableRecord {
         /// The journal.
         directory: PathBuf,
@@ -145,7 +147,7 @@ pub enum Error {
         record: RecordNumber,
     },
     /// The whole past was asked for, and its beginning was let go after a snapshot.
-    #[error("{}: begins with {record}; what was before is kept only as a snapshot", directory.display())]
+    #[error("{}: the journal begins with {record}; earlier records exist only as a snapshot", directory.display())]
     PastLetGo {
         /// The journal.
         directory: PathBuf,
@@ -153,7 +155,7 @@ pub enum Error {
         record: RecordNumber,
     },
     /// A state or a event cannot be put into bytes; not on a good day.
-    #[error("cannot write down {what}")]
+    #[error("cannot encode {what}")]
     Unwritable {
         /// What.
         what: &'static str,
@@ -167,7 +169,7 @@ pub enum Error {
         what: String,
     },
     /// The machine failed twice in the same way. Nothing that was journalled is lost.
-    #[error("the machine fails on the last record of its journal: {what} (this is a bug; the trace that shows it is {})", journal.display())]
+    #[error("the machine fails on the last record of its journal: {what} (this is a bug; the journal that reproduces it is {})", journal.display())]
     Panicked {
         /// The words of the panic.
         what: String,

@@ -204,9 +204,9 @@ async fn another_under_the_same_name_is_found_and_replaced() {
     site.make(&change).await;
     let told = site.refused(&["check"]);
     let wrong = [
-        "✗ shop: database[0] is not as it should be: operation start",
-        "✗ shop: web[1] is not as it should be: parameter greeting: \"go away\" → \"hello\", parameter haste goes",
-        "✗ shop: web[2] is not as it should be: db needs strong 1, not 2",
+        "✗ shop: database[0] is not as it should be: operation start changed",
+        "✗ shop: web[1] is not as it should be: parameter greeting: \"go away\" → \"hello\", parameter haste removed",
+        "✗ shop: web[2] is not as it should be: import db needs strong 1 instead of 2",
     ];
     assert_eq!(told.lines().collect::<Vec<_>>(), wrong);
     assert!(
@@ -418,7 +418,7 @@ async fn a_vm_is_emptied_and_used_again() {
     assert!(told.contains("+ web[4] on web[1]"), "{told}");
     assert_eq!(on_first(&components(&site).await), 0);
     site.done(&["scale", "web=4", "--yes"]);
-    assert!(site.refused(&["vm", "drain", "shop/web[1]", "--yes"]).contains("each of its VMs is drained"));
+    assert!(site.refused(&["vm", "drain", "shop/web[1]", "--yes"]).contains("all its VMs are drained"));
     assert!(site.refused(&["vm", "undrain", "shop/web[7]"]).contains("the application has no such VM"));
     assert!(site.done(&["vm", "undrain", "shop/web[1]"]).contains("shop/web[1] is in use already"));
     // Nothing moves, so nobody is asked.

@@ -106,10 +106,10 @@ impl Agent {
             return match wire::decode(payload) {
                 Ok(ToAgent::Order(order)) => Ok(Understood::Input(Input::FromManager(order))),
                 Ok(other) => Ok(Understood::Aside(other)),
-                Err(_) => Err("it is no letter of the manager"),
+                Err(_) => Err("it is not a message of the manager"),
             };
         }
-        let notice: Notice = wire::decode(payload).map_err(|_| "it is no notice")?;
+        let notice: Notice = wire::decode(payload).map_err(|_| "it is not a notice")?;
         let peer = VmId(from.0);
         if let Notice::Bind { binding, client, import, ticket, .. } = &notice {
             let statement = Statement { binding: *binding, provider_vm: peer, client: *client, import: import.clone() };
@@ -119,9 +119,9 @@ impl Agent {
     }
 
     fn check(&self, statement: &Statement, ticket: &[u8]) -> Result<(), &'static str> {
-        let ticket = Ticket(ticket.try_into().map_err(|_| "its ticket is no signature")?);
-        let bytes = statement.bytes().map_err(|_| "its binding cannot be written down")?;
-        self.identity.verify(&ticket, &bytes).map_err(|_| "the manager has not signed its ticket")
+        let ticket = Ticket(ticket.try_into().map_err(|_| "its ticket is not a signature")?);
+        let bytes = statement.bytes().map_err(|_| "its binding cannot be encoded")?;
+        self.identity.verify(&ticket, &bytes).map_err(|_| "its ticket is not signed by the manager")
     }
 
     fn step(&mut self, at: Moment, input: Input) -> Outputs {

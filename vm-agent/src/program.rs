@@ -46,20 +46,20 @@ pub struct Settings {
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// It has not joined, and has nothing to join with.
-    #[error("this agent has not joined yet (give it --token and --name; make a token with `holdfast token create`)")]
+    #[error("this agent has not joined yet (pass --token and --name; create a token with `holdfast token create`)")]
     NoToken,
     /// Something in the hallway.
     #[error(transparent)]
     Runtime(#[from] Error),
     /// It cannot write down which process it is.
-    #[error("the data directory cannot be written to")]
+    #[error("cannot write to the data directory")]
     Announce(#[source] std::io::Error),
     /// The workshop could not be opened, or failed; not on a good day.
-    #[error("the workshop failed: {0}")]
+    #[error("the host actor failed: {0}")]
     Workshop(String),
     /// The manager has declared this VM lost, or destroyed it.
     #[error(
-        "the manager has forgotten this VM, and its components were ended (join anew with an empty data directory)"
+        "the manager has removed this VM, and its components were stopped (to use it again, let it join with an empty data directory)"
     )]
     Dismissed,
 }
@@ -80,7 +80,7 @@ impl Running {
         tokio::select! {
             biased;
             Ok(()) = &mut self.dismissed => AgentError::Dismissed,
-            _ = &mut self.workshop_ended => AgentError::Workshop("what it was doing is in the log".into()),
+            _ = &mut self.workshop_ended => AgentError::Workshop("see the log".into()),
             Some(error) = self.kept.halted() => error.into(),
         }
     }
@@ -103,7 +103,7 @@ pub async fn start(settings: Settings) -> Result<Running, AgentError> {
         (None, None) => return Err(AgentError::NoToken),
     };
     let identity = Arc::new(identity);
-    tracing::info!(vm = %identity.certified().peer, name = %identity.certified().name, "this is");
+    tracing::info!(vm = %identity.certified().peer, name = %identity.certified().name, "agent started");
 
     let reachable = settings.advertised.unwrap_or(settings.listen).ip();
     let host = host::Settings::new(data.room(COMPONENTS)?, reachable);
@@ -136,7 +136,7 @@ async fn join(
     loop {
         match identity::join(directory, manager, token, name).await {
             Err(error @ Error::Unreachable { .. }) => {
-                tracing::warn!(%error, "cannot join yet");
+                tracing::warn!(%error, "cannot join yet; retrying");
                 tokio::time::sleep(AGAIN).await;
             }
             joined => return joined,
@@ -155,7 +155,7 @@ async fn stay_certified(mut identity: Arc<Identity>, directory: PathBuf, manager
                 engine.tell(Message::Renew(Arc::clone(&identity)));
             }
             Err(error) => {
-                tracing::warn!(%error, "the certificate cannot be renewed now");
+                tracing::warn!(%error, "cannot renew the certificate; retrying");
                 tokio::time::sleep(RENEW_AGAIN).await;
             }
         }

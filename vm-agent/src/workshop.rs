@@ -59,7 +59,7 @@ impl EffectHandler<Agent> for Hatch {
             link::Event::Refused { peer: PeerId::MANAGER, refusal: Refusal::Revoked } => {
                 self.tell(WorkshopMessage::Dismissed);
             }
-            link::Event::Refused { peer, refusal } => tracing::warn!(%peer, %refusal, "a connection was refused"),
+            link::Event::Refused { peer, refusal } => tracing::warn!(%peer, %refusal, "connection refused"),
             link::Event::Received { .. } | link::Event::Acknowledged { .. } => {}
         }
     }
@@ -106,7 +106,7 @@ impl Actor for Workshop {
         match message {
             WorkshopMessage::Begin(engine, tasks, alarms) => {
                 let begun = bench.begin(&myself, engine, tasks, alarms).await;
-                begun.inspect_err(|error| tracing::error!(%error, "the host cannot be opened"))?;
+                begun.inspect_err(|error| tracing::error!(%error, "cannot open the host"))?;
             }
             WorkshopMessage::CarryOut(effect) => bench.carry_out(effect),
             WorkshopMessage::FromHost(outcome) => bench.happened(LocalEvent::FromHost(outcome)),
@@ -143,7 +143,7 @@ impl Bench {
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Task(task) => {
-                tracing::info!(component = %task.name, operation = %task.work.operation(), "asked");
+                tracing::info!(component = %task.name, operation = %task.work.operation(), "task");
                 if let Some(host) = &self.host {
                     host.carry_out(task);
                 }
@@ -163,18 +163,18 @@ impl Bench {
                 });
             }
             Effect::Note(note) => tracing::debug!(?note, "noted"),
-            Effect::Distrusted(peer, why) => tracing::warn!(%peer, why, "a message was not believed"),
+            Effect::Distrusted(peer, why) => tracing::warn!(%peer, why, "message rejected"),
         }
     }
 
     /// Ends everything: what runs here belongs to nobody any more, and others have been told that it is gone.
     async fn clear_out(&mut self) {
         let Some(dismissed) = self.dismissed.take() else { return };
-        tracing::error!("the manager has forgotten this VM; its components are ended");
+        tracing::error!("the manager has removed this VM; stopping its components");
         self.host = None;
         self.engine = None;
         if let Err(error) = host::raze(self.settings.clone()).await {
-            tracing::error!(%error, "components cannot be found, and may be left running");
+            tracing::error!(%error, "cannot list the components; some may be left running");
         }
         // If the program is about to end for another reason, nobody waits for this one.
         let _ = dismissed.send(());

@@ -106,7 +106,7 @@ impl<M: Machine> Actor for Keeper<M> {
         let mut last_panic = None;
         let first = match start(&myself, opening.clone()).await {
             Err(Error::Engine { what }) => {
-                tracing::error!(%what, "the machine failed on its journal; it is tried once more");
+                tracing::error!(%what, "the machine failed while replaying its journal; retrying once");
                 last_panic = Some(what.clone());
                 start(&myself, opening.clone()).await.map_err(|error| twice(error, &what, &journal))?
             }
@@ -144,7 +144,7 @@ impl<M: Machine> Watch<M> {
                 failure = Error::Panicked { what: what.clone(), journal: self.journal.clone() };
                 break;
             }
-            tracing::error!(%what, "the machine failed; it is started again from its journal");
+            tracing::error!(%what, "the machine failed; restarting it from its journal");
             self.last_panic = Some(what.clone());
             match start(myself, self.opening.clone()).await {
                 Ok(engine) => {

@@ -261,7 +261,7 @@ impl<M: Machine> Running<M> {
     async fn begin(myself: &ActorRef<Message<M>>, opening: Opening<M>) -> Result<Self, Error> {
         let (journal, found) = Journal::open(&opening.data, journal::Settings::default())?;
         if let Some(cut) = &found.cut {
-            tracing::warn!(position = %cut.position, bytes = cut.bytes, "journal: cut a tail that was torn by a crash");
+            tracing::warn!(position = %cut.position, bytes = cut.bytes, "journal: truncated a tail that a crash left incomplete");
         }
         let Past { machine, correspondence } = recover(opening.machine, &found, journal.directory())?;
         let give_up = Instant::now() + SOCKET_PATIENCE;

@@ -79,7 +79,7 @@ impl Authority {
         let certificate_path = directory.join(CERTIFICATE);
         // The certificate is written last; without it there is no authority yet, whatever a crash left behind.
         if !certificate_path.exists() {
-            let key = KeyPair::generate_for(&PKCS_ED25519).map_err(Error::identity("draw a key"))?;
+            let key = KeyPair::generate_for(&PKCS_ED25519).map_err(Error::identity("generate a key"))?;
             let certificate = authority_parameters(now)?.self_signed(&key);
             let certificate = certificate.map_err(Error::identity("make the authority's certificate"))?;
             replace_file(&key_path, key.serialized_der())?;
@@ -260,6 +260,6 @@ fn date(time: Timestamp) -> OffsetDateTime {
 fn random<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|unspecified| Error::identity("draw a random number")(unspecified.to_string()))?;
+    filled.map_err(|unspecified| Error::identity("generate a random number")(unspecified.to_string()))?;
     Ok(bytes)
 }

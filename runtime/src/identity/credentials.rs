@@ -30,7 +30,7 @@ impl Key {
         if path.exists() {
             return Self::load(&path);
         }
-        let key = KeyPair::generate_for(&PKCS_ED25519).map_err(Error::identity("draw a key"))?;
+        let key = KeyPair::generate_for(&PKCS_ED25519).map_err(Error::identity("generate a key"))?;
         replace_file(&path, key.serialized_der())?;
         Ok(Self(key))
     }

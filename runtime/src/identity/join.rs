@@ -124,7 +124,7 @@ async fn ask(manager: SocketAddr, config: quinn::ClientConfig, request: &[u8]) -
 /// Serves one connection that came to the desk. Whatever comes in, the worst end is a closed connection.
 pub(crate) async fn serve(connection: Connection, purpose: Purpose, identity_calls: mpsc::Sender<IdentityCall>) {
     if timeout(PATIENCE, answer_one(&connection, purpose, &identity_calls)).await.is_err() {
-        tracing::warn!(address = %connection.remote_address(), "an application took too long");
+        tracing::warn!(address = %connection.remote_address(), "a join request timed out");
     }
     connection.close(0_u8.into(), b"done");
 }
@@ -139,12 +139,12 @@ async fn answer_one(connection: &Connection, purpose: Purpose, identity_calls: &
             if identity_calls.send(IdentityCall { request, answer }).await.is_err() {
                 return;
             }
-            answered.await.unwrap_or(Err(Error::JoinRefused { reason: "the manager is stopping".into() }))
+            answered.await.unwrap_or(Err(Error::JoinRefused { reason: "the manager is shutting down".into() }))
         }
         None => Err(Error::Unreadable { what: "request" }),
     };
     if let Err(error) = &answer {
-        tracing::warn!(address = %connection.remote_address(), %error, "an application was refused");
+        tracing::warn!(address = %connection.remote_address(), %error, "a join request was refused");
     }
     if send.write_all(&write_answer(answer)).await.is_ok() && send.finish().is_ok() {
         // The answer is complete when the other side has it all, or has left.
@@ -181,7 +181,7 @@ fn write_answer(answer: Result<Grant, Error>) -> Vec<u8> {
         // Only what is meant for the other side is told to it.
         Err(Error::Join(refusal)) => [&[VERSION, REFUSED], refusal.to_string().as_bytes()].concat(),
         Err(Error::JoinRefused { reason }) => [&[VERSION, REFUSED], reason.as_bytes()].concat(),
-        Err(_) => [&[VERSION, REFUSED], b"the manager cannot answer now".as_slice()].concat(),
+        Err(_) => [&[VERSION, REFUSED], b"the manager cannot answer at the moment".as_slice()].concat(),
     }
 }
 

@@ -58,28 +58,28 @@ impl fmt::Debug for JoinToken {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum JoinRefusal {
     /// No such token was ever made, or it expired long ago.
-    #[error("the join token is not known (create one with `token create`)")]
+    #[error("unknown join token (create one with `holdfast token create`)")]
     UnknownToken,
     /// Its time is over.
     #[error("the join token has expired (create a new one)")]
     Expired,
     /// Another key has spent it.
-    #[error("the join token was already used by {0}")]
+    #[error("the join token has already been used by {0}")]
     AlreadyUsed(PeerId),
     /// It was made for another VM.
-    #[error("the join token is for {0} only")]
+    #[error("the join token is valid for {0} only")]
     WrongName(VmName),
     /// The VM was forgotten.
-    #[error("{0} was forgotten and may not come back (let it join as a new VM)")]
+    #[error("{0} was removed or declared lost, and cannot rejoin (let it join as a new VM)")]
     Revoked(PeerId),
     /// A VM of that name is there already.
-    #[error("there is a VM {0} already (choose another name, or remove that VM first)")]
+    #[error("a VM named {0} already exists (choose another name, or remove that VM first)")]
     NameTaken(VmName),
     /// The manager does not want a VM of that name, in its own words.
     #[error("{0}")]
     NotWanted(String),
     /// The request for a certificate is malformed, or not signed by the key it is for.
-    #[error("the certificate request is not sound")]
+    #[error("the certificate request is invalid")]
     BadRequest,
 }
 

@@ -279,7 +279,7 @@ fn settle_tail(segment: &Segment) -> Result<File, Error> {
         file.sync_all()?;
         Ok(file)
     };
-    settle().map_err(Error::file("settle the tail of", path))
+    settle().map_err(Error::file("truncate the tail of", path))
 }
 
 /// Removes files that a crash kept from getting their names.

@@ -77,7 +77,7 @@ pub(super) fn walk(directory: &Path) -> Result<(Recovery, Option<Segment>), Erro
         return match snapshot {
             Some((snapshot, _)) => Err(Error::Corrupt {
                 position: Position { path: snapshot::path(directory, snapshot.number), byte: 0, record: from },
-                what: "there is a snapshot and no segment after it",
+                what: "there is a snapshot, but no segment after it",
             }),
             None => Ok((recovery, None)),
         };
@@ -86,7 +86,7 @@ pub(super) fn walk(directory: &Path) -> Result<(Recovery, Option<Segment>), Erro
         if chain_there != Some(chain) {
             let path = snapshot::path(directory, found.number);
             let position = Position { path, byte: 0, record: from };
-            return Err(Error::Corrupt { position, what: "the snapshot belongs to another past than the records" });
+            return Err(Error::Corrupt { position, what: "the snapshot does not belong to these records" });
         }
         recovery.snapshot = Some(found);
     }
@@ -103,7 +103,7 @@ fn each_segment(directory: &Path, mut show: impl FnMut(&mut Segment)) -> Result<
         if let Some(before) = &before {
             // A further segment is made only after the last commit to this one came back: nothing here may be missing.
             if before.torn > 0 {
-                return Err(before.corrupt("the record is damaged, and a sound segment follows it"));
+                return Err(before.corrupt("the record is damaged, and an intact segment follows it"));
             }
             if segment.head.first != before.next || segment.head.chain != before.chain {
                 return Err(before.corrupt("the next segment does not continue this one"));

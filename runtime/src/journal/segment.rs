@@ -48,7 +48,7 @@ impl SegmentHead {
         let mut salt = NO_SALT;
         SystemRandom::new()
             .fill(&mut salt)
-            .map_err(|_| Error::file("draw a random number for", &path)(io::Error::other("no randomness")))?;
+            .map_err(|_| Error::file("generate a random number for", &path)(io::Error::other("no randomness")))?;
         let head = Self { path, salt, first, allocated, chain };
         let file = write_aside(&head.path, |file| {
             file.write_all(&head.to_bytes())?;
@@ -78,7 +78,7 @@ impl SegmentHead {
         };
         let header = bytes.get(..SEGMENT_HEADER).ok_or_else(|| corrupt("the segment is shorter than its header"))?;
         if header[..8] != MAGIC || header[80..88] != frame::check(&header[..80], &NO_SALT) {
-            return Err(corrupt("the segment's header is damaged"));
+            return Err(corrupt("the header of the segment is damaged"));
         }
         let version = frame::number_u32(&header[8..12]);
         if version > VERSION {
@@ -90,10 +90,10 @@ impl SegmentHead {
         chain.copy_from_slice(&header[48..80]);
         let first = RecordNumber(frame::number_u64(&header[32..40]));
         if first != number {
-            return Err(corrupt("the segment carries another segment's name"));
+            return Err(corrupt("the segment's file name does not match its header"));
         }
         let allocated = usize::try_from(frame::number_u64(&header[40..48]))
-            .map_err(|_| corrupt("the segment is longer than this machine can address"))?;
+            .map_err(|_| corrupt("the segment is larger than this machine can address"))?;
         Ok(Self { path: path.to_owned(), salt, first, allocated, chain: Chain(chain) })
     }
 }
@@ -137,7 +137,7 @@ impl Segment {
         let rest = &bytes[segment.end..];
         if let Some(last) = rest.iter().rposition(|byte| *byte != 0) {
             if follows_a_frame(rest, &segment.head.salt) {
-                return Err(segment.corrupt("the record is damaged, and sound ones follow it"));
+                return Err(segment.corrupt("the record is damaged, and intact records follow it"));
             }
             segment.torn += last + 1;
         }

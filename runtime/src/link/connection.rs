@@ -134,7 +134,9 @@ pub(super) async fn welcome(connection: Connection, certified: Certified) -> Res
 }
 
 async fn in_time<T>(exchange: impl Future<Output = Result<T, Ending>>) -> Result<T, Ending> {
-    timeout(HELLO_PATIENCE, exchange).await.unwrap_or_else(|_| Err(Ending::Lost("no hello in time".to_owned())))
+    timeout(HELLO_PATIENCE, exchange)
+        .await
+        .unwrap_or_else(|_| Err(Ending::Lost("no hello before the timeout".to_owned())))
 }
 
 async fn hear_hello(
@@ -199,7 +201,7 @@ async fn read_into(decoder: &mut Decoder, connection: &Connection, receive: &mut
             decoder.push(&chunk.bytes);
             Ok(())
         }
-        Ok(None) => Err(Ending::of_stream(connection, &"the stream ended without a farewell")),
+        Ok(None) => Err(Ending::of_stream(connection, &"the stream ended without a goodbye")),
         Err(error) => Err(Ending::of_stream(connection, &error)),
     }
 }

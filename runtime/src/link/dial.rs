@@ -43,8 +43,8 @@ impl Dial {
         match certified(&connection) {
             Some(certified) if certified.peer == self.peer => Ok((connection, certified)),
             _ => {
-                Goodbye::Refused.say(&connection, "the certificate is another peer's");
-                Err(Ending::Lost("the certificate is another peer's".to_owned()))
+                Goodbye::Refused.say(&connection, "the certificate belongs to another peer");
+                Err(Ending::Lost("the certificate belongs to another peer".to_owned()))
             }
         }
     }

@@ -59,7 +59,7 @@ async fn receive(incoming: Incoming, doors: &Doors) -> Option<impl Future<Output
     let connection = match timeout(HELLO_PATIENCE, incoming).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) => {
-            tracing::debug!(%address, %error, "a handshake failed");
+            tracing::debug!(%address, %error, "handshake failed");
             return None;
         }
         Err(_) => return None,
@@ -67,23 +67,23 @@ async fn receive(incoming: Incoming, doors: &Doors) -> Option<impl Future<Output
     match (quic::purpose(&connection), &doors.identity_calls) {
         (Some(Purpose::Link), _) => {
             let Some(certified) = certified(&connection) else {
-                Goodbye::Refused.say(&connection, "a link needs a certificate");
+                Goodbye::Refused.say(&connection, "a client certificate is required");
                 return None;
             };
             let peer = certified.peer;
             match welcome(connection.clone(), certified).await {
                 Ok(meeting) => drop(doors.happenings.send(SocketEvent::Met(Box::new(meeting))).await),
                 Err(Ending::Violation(violation)) => {
-                    tracing::warn!(%peer, %violation, "a connection was dropped");
+                    tracing::warn!(%peer, %violation, "connection closed");
                     Goodbye::Violation.say(&connection, &violation.to_string());
                 }
-                Err(ending) => tracing::debug!(%peer, ?ending, "a connection ended before its hello"),
+                Err(ending) => tracing::debug!(%peer, ?ending, "connection ended before its hello"),
             }
             None
         }
         (Some(purpose), Some(identity_calls)) => {
             let Ok(place) = Arc::clone(&doors.applicants).try_acquire_owned() else {
-                Goodbye::Refused.say(&connection, "too many applicants (try again)");
+                Goodbye::Refused.say(&connection, "too many join requests (try again later)");
                 return None;
             };
             let served = join::serve(connection, purpose, identity_calls.clone());
@@ -93,7 +93,7 @@ async fn receive(incoming: Incoming, doors: &Doors) -> Option<impl Future<Output
             })
         }
         _ => {
-            Goodbye::Refused.say(&connection, "nothing of this kind is offered here");
+            Goodbye::Refused.say(&connection, "unsupported protocol");
             None
         }
     }

@@ -140,7 +140,7 @@ pub enum Event {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
     /// Its data directory is not the one we knew.
-    #[error("the peer was wiped: it was {known}, it is {found} (let it join as a new VM)")]
+    #[error("the peer has lost its data directory: it was {known} and is now {found} (let it join as a new VM)")]
     Wiped {
         /// Which it was.
         known: Incarnation,
@@ -149,8 +149,8 @@ pub enum Refusal {
     },
     /// It remembers less than it has confirmed or sent, as after an old backup.
     #[error(
-        "the peer went back: it had confirmed {acknowledged} and knows {applied}; \
-         it had sent {received} and knows {sent} (let it join as a new VM)"
+        "the peer has lost messages: it acknowledged {acknowledged} and now has only {applied}; \
+         it sent {received} and now knows only of {sent} (let it join as a new VM)"
     )]
     PeerForgot {
         /// What it had confirmed.
@@ -163,7 +163,9 @@ pub enum Refusal {
         sent: MessageNumber,
     },
     /// It has messages that we do not remember sending: it is we who went back.
-    #[error("we went back: the peer has {applied} and we know {sent} (restore the data directory)")]
+    #[error(
+        "this program has lost messages: the peer has {applied}, and this program knows only of {sent} (restore the data directory)"
+    )]
     WeForgot {
         /// The last we know.
         sent: MessageNumber,
@@ -174,7 +176,7 @@ pub enum Refusal {
     #[error("protocol violation: {0}")]
     Violation(#[from] Violation),
     /// It has been told not to hear us any more, and never will.
-    #[error("the peer has revoked us")]
+    #[error("the peer has revoked this machine's certificate")]
     Revoked,
     /// It does not want to talk to us.
     #[error("refused by the peer: {0}")]
@@ -185,25 +187,25 @@ pub enum Refusal {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Violation {
     /// Another version.
-    #[error("version {0} is not known")]
+    #[error("unknown version {0}")]
     Version(u8),
     /// Another kind of frame.
-    #[error("frames of kind {0} are not known")]
+    #[error("unknown frame kind {0}")]
     Kind(u8),
     /// A frame that is too long or too short for what it is.
-    #[error("a frame of kind {kind} with an impossible length")]
+    #[error("a frame of kind {kind} has an invalid length")]
     Length {
         /// The kind.
         kind: u8,
     },
     /// The first frame is not a hello, or a later one is.
-    #[error("a hello where none belongs, or none where one does")]
+    #[error("a hello is missing, or came twice")]
     Hello,
     /// The hello is another's than the certificate.
-    #[error("a hello from {0} with the certificate of another")]
+    #[error("a hello from {0} with the certificate of another peer")]
     Impostor(PeerId),
     /// A message is missing.
-    #[error("{found} where {expected} should be")]
+    #[error("expected {expected}, found {found}")]
     Gap {
         /// What should be.
         expected: MessageNumber,
@@ -211,10 +213,10 @@ pub enum Violation {
         found: MessageNumber,
     },
     /// More unacknowledged messages than allowed.
-    #[error("more messages than the window allows")]
+    #[error("more unacknowledged messages than the window allows")]
     Window,
     /// A message is acknowledged that was never sent.
-    #[error("{found} acknowledged, and {sent} was the last")]
+    #[error("{found} was acknowledged, but {sent} was the last one sent")]
     Acknowledgement {
         /// The last one.
         sent: MessageNumber,

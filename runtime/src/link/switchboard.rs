@@ -73,7 +73,7 @@ impl Switchboard {
     ) -> Result<Self, Error> {
         let mut life = [0; 8];
         let drawn = SystemRandom::new().fill(&mut life);
-        drawn.map_err(|unspecified| Error::identity("draw a random number")(unspecified.to_string()))?;
+        drawn.map_err(|unspecified| Error::identity("generate a random number")(unspecified.to_string()))?;
         let life = u64::from_le_bytes(life);
         let links = links.into_iter().filter(|(peer, _)| !revoked.contains(peer));
         let lines = links.map(|(peer, state)| (peer, Line::new(state))).collect();
@@ -310,7 +310,7 @@ impl Switchboard {
             _ => return,
         }
         line.attempt = Attempt::None;
-        tracing::debug!(%peer, ?ending, "a dial failed");
+        tracing::debug!(%peer, ?ending, "dialling failed");
         match ending {
             Ending::Refused(refusal) => self.refuse(peer, refusal.clone()),
             Ending::Violation(violation) => self.refuse(peer, Refusal::Violation(*violation)),
@@ -332,7 +332,7 @@ impl Switchboard {
         if line.hang_up(goodbye, &reason).is_none() {
             return;
         }
-        tracing::debug!(%peer, ?ending, "a connection ended");
+        tracing::debug!(%peer, ?ending, "connection ended");
         self.news.standing(peer, Standing::Down { farewell: *ending == Ending::Farewell });
         match ending {
             Ending::Refused(refusal) => self.refuse(peer, refusal.clone()),
@@ -346,7 +346,7 @@ impl Switchboard {
 
     /// Tells the owner; a connection that is still needed is tried again as seldom as possible.
     fn refuse(&mut self, peer: PeerId, refusal: Refusal) {
-        tracing::warn!(%peer, %refusal, "no link");
+        tracing::warn!(%peer, %refusal, "link refused");
         self.news.refused(peer, refusal);
         self.line(peer).note_failure(true);
         self.dial_if_wanted(peer);
@@ -372,7 +372,7 @@ impl Switchboard {
             // Only whoever dialled may find a connection useless: the other cannot know whether it is held on purpose.
             let unused = live.rank.dialler() == self.me && !line.contact.held && line.delivery.is_quiet();
             if live.until < now {
-                over.push((*peer, Ending::Lost("the certificate is over".to_owned())));
+                over.push((*peer, Ending::Lost("the certificate has expired".to_owned())));
             } else if unused && line.used.elapsed() >= self.settings.unused_after {
                 over.push((*peer, Ending::Farewell));
             }

@@ -42,7 +42,7 @@ impl Question {
         let sort = match &check.probe {
             Probe::Tcp { port, host } => {
                 let port = view.render("check port", port)?;
-                let port = port.trim().parse().map_err(|_| Failure::new(format!("check: {port:?} is no port")))?;
+                let port = port.trim().parse().map_err(|_| Failure::new(format!("check: {port:?} is not a port")))?;
                 let host = host.as_ref().map(|host| view.render("check host", host)).transpose()?;
                 Sort::Tcp { host: host.unwrap_or_else(|| reachable(view.host).to_string()), port }
             }
@@ -71,7 +71,7 @@ impl Question {
         let limit = Duration::from_millis(self.check.ready_within_ms);
         let began = Instant::now();
         let interval = Duration::from_millis(self.check.interval_ms.max(1));
-        let mut last = Failure::new("not asked");
+        let mut last = Failure::new("no check was made");
         let asking = async {
             loop {
                 match self.ask(component).await {
@@ -86,7 +86,7 @@ impl Question {
             ended = Running::ended(running) => return Err(Failure::new(format!("ended before it was ready: {ended}"))),
             in_time = timeout(limit, asking) => if in_time.is_ok() { return Ok(()) },
         }
-        Err(Failure::new(format!("not ready within {limit:?}; the last check: {last}")))
+        Err(Failure::new(format!("not ready within {limit:?}; last check: {last}")))
     }
 
     /// Asks again and again, and returns once it has failed too often in a row; never, if it is not to be asked.
@@ -115,7 +115,7 @@ async fn connect(host: &str, port: u16) -> Result<TcpStream, Failure> {
     // A port to which nobody listens may be chosen as one's own: then one has connected to oneself.
     match (stream.local_addr(), stream.peer_addr()) {
         (Ok(own), Ok(other)) if own != other => Ok(stream),
-        _ => Err(Failure::new(format!("nobody listens at {host}:{port}"))),
+        _ => Err(Failure::new(format!("nothing listens at {host}:{port}"))),
     }
 }
 

@@ -148,7 +148,7 @@ pub(super) async fn finish(mut child: Child, group: &Group, time_limit: Duration
     let Ok(status) = timeout(time_limit, child.wait()).await else {
         // The child is waited for at the same time, so that it does not linger as one that nobody has asked about.
         let (_, _) = tokio::join!(group.end_for_certain(Signal::Term, GRACE), child.wait());
-        return Err(Failure::new(format!("time limit of {time_limit:?} reached")));
+        return Err(Failure::new(format!("timed out after {time_limit:?}")));
     };
     match status.attempt("wait for a process")? {
         status if status.success() => Ok(()),

@@ -65,7 +65,7 @@ impl Component {
         };
         // Without the note the task is carried out once more, should it be asked for once more: no reason to fail.
         if let Err(failure) = (Done { serial: self.serial, values: values.clone() }).save(&self.place) {
-            tracing::warn!(component = %self.id, %failure, "a task that is done cannot be noted");
+            tracing::warn!(component = %self.id, %failure, "cannot record that a task is done");
         }
         Ok(values)
     }
@@ -97,7 +97,7 @@ impl Component {
     async fn rebind(&self, bindings: &[HeldBinding], slot: &mut Slot) -> Result<Values, Failure> {
         let mut record = self.record()?;
         let announced = record.announced.clone().unwrap_or_default();
-        let run = record.run.as_mut().ok_or_else(|| Failure::new("nothing was started that could be told"))?;
+        let run = record.run.as_mut().ok_or_else(|| Failure::new("rebind: the component is not running"))?;
         run.bindings = bindings.to_vec();
         let home = self.place.home();
         let view = self.view_of_run(run, &home, &announced);
@@ -122,7 +122,7 @@ impl Component {
     fn tell_by_signal(&self, run: &Run, signal: Signal) -> Result<(), Failure> {
         match &run.process {
             Some(process) if self.group(process).send_to_leader(signal) => Ok(()),
-            _ => Err(Failure::new("rebind: there is no process that could be sent a signal")),
+            _ => Err(Failure::new("rebind: there is no process to send a signal to")),
         }
     }
 

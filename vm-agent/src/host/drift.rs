@@ -30,7 +30,7 @@ impl Host {
                 let secrets = Secrets::of(&component.place);
                 Ok(found.into_iter().map(|it| secrets.conceal(it)).collect())
             }
-            None => Ok(vec!["nothing runs (its start was skipped, or it is not started)".into()]),
+            None => Ok(vec!["not running (its start was skipped, or it is not started)".into()]),
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Group {
 
 /// Some processes were sent SIGKILL and are still there.
 #[derive(Debug, thiserror::Error)]
-#[error("still running after SIGKILL: processes {0:?}")]
+#[error("processes still running after SIGKILL: {0:?}")]
 pub(super) struct StillThere(Vec<i32>);
 
 impl Group {
@@ -49,7 +49,7 @@ impl Group {
     /// The same, again and again until it is true: for whoever must be able to say that nothing is left.
     pub(super) async fn end_for_certain(&self, signal: Signal, grace: Duration) {
         while let Err(error) = self.end(signal, grace).await {
-            tracing::error!(home = %self.home.display(), %error, "a process cannot be ended");
+            tracing::error!(home = %self.home.display(), %error, "cannot stop a process");
         }
     }
 

@@ -117,7 +117,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Something is being done for it, which changes it. Happens on a good day.
-    #[error("{component} is being worked on (ask again when that is done)")]
+    #[error("{component} is busy with a task (ask again when it is done)")]
     Busy {
         /// Which one.
         component: ComponentId,
@@ -320,7 +320,7 @@ struct Answer<'a> {
 impl Drop for Answer<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let detail = Failure::new("a bug in the agent has ended this task; its log says more");
+            let detail = Failure::new("a bug in the agent ended this task (see the agent's log)");
             let (component, serial) = (self.component, self.serial);
             self.room.tell(HostOutcome::Failed { component, serial, detail: detail.detail().into() });
         }

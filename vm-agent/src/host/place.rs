@@ -39,7 +39,7 @@ impl Place {
             if path.extension().is_some_and(|extension| extension == LEAVING) {
                 // Nobody waits for it: what cannot be removed is only untidy.
                 if let Err(error) = fs::remove_dir_all(&path) {
-                    tracing::warn!(path = %path.display(), %error, "what a purge has left cannot be removed");
+                    tracing::warn!(path = %path.display(), %error, "cannot remove the remains of a purged component");
                 }
             } else if let Some(number) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) {
                 found.push(ComponentId(number));
@@ -51,7 +51,7 @@ impl Place {
 
     /// Makes it; nothing happens where it is. It becomes durable with its first record: without one, nothing relies on it.
     pub(super) fn create(&self) -> Result<(), Failure> {
-        fs::create_dir_all(self.home()).attempt(format!("make the directory {}", self.directory.display()))
+        fs::create_dir_all(self.home()).attempt(format!("create the directory {}", self.directory.display()))
     }
 
     pub(super) fn exists(&self) -> bool {

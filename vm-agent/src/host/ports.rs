@@ -50,7 +50,7 @@ impl Ports {
     /// Takes note of a port that was given out in an earlier life.
     pub(super) fn keep(&self, port: u16) {
         let name = self.reserve(port).unwrap_or_else(|_| {
-            tracing::warn!(port, "another agent on this machine has given out the same port");
+            tracing::warn!(port, "another agent on this machine has assigned the same port");
             None
         });
         self.given().insert(port, name);

@@ -40,13 +40,13 @@ pub async fn raze(settings: Settings) -> Result<(), Error> {
 async fn end(component: Component) {
     component.sweep().await;
     let record = Record::load(&component.place).unwrap_or_else(|error| {
-        tracing::error!(component = %component.id, %error, "record is damaged; what carries its mark is ended");
+        tracing::error!(component = %component.id, %error, "the record is damaged; processes that carry its mark are stopped");
         Record::default()
     });
     let Some(run) = record.run.map(in_haste) else { return };
     let component = Component { serial: run.serial, ..component };
     if let Some(failure) = component.end_for_certain(&run, &record.announced.unwrap_or_default()).await {
-        tracing::error!(component = %component.id, %failure, "the stop command failed; something may be left running");
+        tracing::error!(component = %component.id, %failure, "the stop command failed; processes may be left running");
     }
 }
 

@@ -59,7 +59,7 @@ impl Rotation {
                     Ok(()) => self.watch(&path),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => {
-                        tracing::warn!(path = %path.display(), %error, "an output file could not be shortened");
+                        tracing::warn!(path = %path.display(), %error, "cannot truncate an output file");
                         self.watch(&path);
                     }
                 }

@@ -32,10 +32,10 @@ impl Running {
         let (tell, ended) = watch::channel(None);
         room.spawn(async move {
             while let Err(error) = mark.ended().await {
-                tracing::warn!(pid = mark.pid, %error, "a process cannot be waited for");
+                tracing::warn!(pid = mark.pid, %error, "cannot wait for a process");
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;
             }
-            let how = if mark.is_of_this_boot() { "ended (how is not known)" } else { "ended with the last boot" };
+            let how = if mark.is_of_this_boot() { "ended (exit status unknown)" } else { "ended by a reboot" };
             let _ = tell.send(Some(how.into()));
         });
         Self { ended }

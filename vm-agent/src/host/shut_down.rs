@@ -63,7 +63,7 @@ impl Component {
         match self.run(Step::Stop, command, &self.view_of_run(run, &home, announced)).await {
             Err(failure) if run.is_process() => {
                 let failure = self.concealed(failure);
-                tracing::warn!(component = %self.id, %failure, "the stop command failed; its process is ended anyway");
+                tracing::warn!(component = %self.id, %failure, "the stop command failed; its processes are killed");
                 Ok(())
             }
             told => told,

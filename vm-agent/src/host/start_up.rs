@@ -64,7 +64,7 @@ impl Component {
             }
             Err(failure) => {
                 if let Err(failure) = self.end_last_run(&mut record, slot).await {
-                    tracing::warn!(component = %self.id, %failure, "a failed start is ended, but stays in the record");
+                    tracing::warn!(component = %self.id, %failure, "a failed start was stopped, but could not be removed from the record");
                 }
                 Err(failure)
             }

@@ -22,7 +22,7 @@ impl Component {
         let record = match Record::load(&self.place) {
             Ok(record) => record,
             Err(error) => {
-                tracing::error!(component = %self.id, %error, "record is damaged; it is set aside, and what runs is ended");
+                tracing::error!(component = %self.id, %error, "the record is damaged; it is set aside, and the component's processes are stopped");
                 return self.end_unknown().await;
             }
         };
@@ -49,7 +49,7 @@ impl Component {
     /// No task stands behind it, so somebody may think that it runs and is told that it does not. The record stays as it
     /// is: should the agent not live to hear of the death, it is told again.
     async fn end_half_started(&self, run: &Run, announced: &Values, slot: &mut Slot) {
-        let mut failure = Failure::new("did not survive while the agent was away");
+        let mut failure = Failure::new("died while the agent was not running");
         if let Some(complaint) = self.end_for_certain(run, announced).await {
             failure = failure.with_output(&complaint.during(Step::Stop).0);
         }
@@ -65,7 +65,7 @@ impl Component {
             group.end_for_certain(Signal::Term, GRACE).await;
             if let Some(serial) = task {
                 let component = Self { serial, ..self.clone() };
-                component.died(&Failure::new("ended, because the agent's record of it is damaged"));
+                component.died(&Failure::new("stopped, because the agent's record of it is damaged"));
             }
         }
     }

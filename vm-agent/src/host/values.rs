@@ -77,7 +77,7 @@ fn wrong<'a>(values: &'a Values, sorts: &Sorted) -> Option<(&'a Name, String)> {
     let is_wrong = |sort: Sort, text: &str| sort.read(text).is_none();
     let (name, text) = values.iter().find(|(name, text)| is_wrong(sorts.of(name), text))?;
     let found = if text.chars().count() > SHOWN_LETTERS_MAX { "a long text".into() } else { format!("{text:?}") };
-    Some((name, format!("is {}, not {found}", sorts.of(name).wanted())))
+    Some((name, format!("must be {}, not {found}", sorts.of(name).wanted())))
 }
 
 /// Makes an empty values file, which only its owner may read: values may be secrets.

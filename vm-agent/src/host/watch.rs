@@ -90,7 +90,7 @@ impl Component {
         let failure = self.concealed(failure.clone());
         // Whoever reads the log later wants to see where it ended; that it is told does not depend on it.
         if let Err(error) = output::note_death(&self.place, self.serial, failure.first_line()) {
-            tracing::warn!(component = %self.id, %error, "its log cannot be written");
+            tracing::warn!(component = %self.id, %error, "cannot write its log");
         }
         let detail = failure.detail().into();
         self.room.tell(HostOutcome::Died { component: self.id, serial: self.serial, detail });
