@@ -211,7 +211,7 @@ async fn another_under_the_same_name_is_found_and_replaced() {
     assert_eq!(told.lines().collect::<Vec<_>>(), wrong);
     assert!(
         site.done(&["status"])
-            .contains("database[0] is not as it should be: operation start (holdfast reconcile shop)")
+            .contains("database[0] is not as it should be: operation start changed (holdfast reconcile shop)")
     );
     let told = site.done(&["apply", path.to_str().unwrap(), "--dry-run"]);
     assert!(told.contains("± database[0] is replaced: operation start") && !told.contains("swordfish"), "{told}");
