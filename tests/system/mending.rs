@@ -214,14 +214,17 @@ async fn another_under_the_same_name_is_found_and_replaced() {
             .contains("database[0] is not as it should be: operation start changed (holdfast reconcile shop)")
     );
     let told = site.done(&["apply", path.to_str().unwrap(), "--dry-run"]);
-    assert!(told.contains("± database[0] is replaced: operation start") && !told.contains("swordfish"), "{told}");
+    assert!(
+        told.contains("± database[0] is replaced: operation start changed") && !told.contains("swordfish"),
+        "{told}"
+    );
 
     let told = site.done(&["reconcile", "shop/web[1]", "--yes"]);
     assert!(told.contains("± web[1] is replaced") && told.contains("2 other things of shop"), "{told}");
     assert_eq!(site.refused(&["check"]).lines().collect::<Vec<_>>(), [wrong[0], wrong[2]]);
     let told = site.done(&["reconcile", "shop", "--yes"]);
     assert!(
-        told.contains("± database[0] is replaced") && told.contains("~ web[2]: db needs strong 1, not 2"),
+        told.contains("± database[0] is replaced") && told.contains("~ web[2]: import db needs strong 1 instead of 2"),
         "{told}"
     );
     site.done(&["check"]);
