@@ -17,6 +17,13 @@ fn the_operator_s_guide_works_as_written() {
 }
 
 #[test]
+fn the_readme_works_as_written() {
+    let site = Site::open("readme");
+    session::copy(&session::root().join("examples"), &site.place.join("examples"));
+    follow(&site, "README.md");
+}
+
+#[test]
 fn the_tutorial_works_as_written() {
     if Command::new("python3").arg("--version").output().is_err() {
         eprintln!("left out: there is no python3");
@@ -33,7 +40,9 @@ fn follow(site: &Site, guide: &str) {
     fs::copy(site.data().join("access.json"), site.place.join("access.json")).unwrap();
     let blocks = text.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
     let is_done = |command: &str| command.starts_with("holdfast manager run") || command.starts_with("cargo");
-    for turn in blocks.flat_map(session::turns).filter(|turn| !is_done(&turn.command)) {
+    let turns: Vec<_> = blocks.flat_map(session::turns).filter(|turn| !is_done(&turn.command)).collect();
+    assert!(turns.len() >= 5, "{guide} has too few sessions");
+    for turn in turns {
         // What only looks may look too early: agents act on a change after the command that asked for it has returned.
         let only_looks = ["holdfast why", "holdfast status"].iter().any(|it| turn.command.starts_with(it));
         let give_up = Instant::now() + PATIENCE;
