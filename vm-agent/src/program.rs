@@ -1,5 +1,5 @@
-//! The agent program from its beginning to its end: who am I, where is the manager, then the engine until someone says
-//! stop. Components outlive it: only an order stops them.
+//! The agent program: finds its identity, joins the manager if it has to, and runs the engine until it is told to stop.
+//! Components outlive it: only an order stops them.
 
 use crate::host;
 use crate::machine::Agent;
@@ -16,55 +16,55 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// The pause before another attempt to reach a manager that cannot be reached.
+/// Pause between attempts to reach the manager.
 const AGAIN: Duration = Duration::from_millis(500);
-/// A certificate is never renewed more often than this, however short its life.
+/// Lower limit of the time between two renewals of the certificate, however short its life.
 const RENEW_PAUSE: Duration = Duration::from_secs(1);
-/// The pause before another attempt to renew a certificate.
+/// Pause after a failed attempt to renew the certificate.
 const RENEW_AGAIN: Duration = Duration::from_secs(30);
 /// Inside the data directory: the certificate and its key.
 pub const IDENTITY: &str = "identity";
-/// Inside the data directory: what belongs to the components.
+/// Inside the data directory: everything that belongs to components.
 pub const COMPONENTS: &str = "components";
 
-/// How an agent runs.
+/// Settings of an agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where it keeps everything.
+    /// Its data directory.
     pub data: PathBuf,
-    /// Where the manager listens.
+    /// The manager's address.
     pub manager: SocketAddr,
-    /// With what it joins; not needed once it has joined.
+    /// The token and the name with which it joins; not needed once it has joined.
     pub invitation: Option<(JoinToken, VmName)>,
-    /// Where it listens for other agents.
+    /// The address on which it listens for other agents.
     pub listen: SocketAddr,
-    /// Where other machines reach it, if that is another address; port 0 stands for the one listened on.
+    /// The address at which other machines reach it, if it differs; port 0 stands for the port that it listens on.
     pub advertised: Option<SocketAddr>,
 }
 
-/// Why an agent cannot begin, or cannot go on.
+/// Why an agent cannot start, or cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// It has not joined, and has nothing to join with.
+    /// It has not joined, and has no token.
     #[error("this agent has not joined yet (pass --token and --name; create a token with `holdfast token create`)")]
     NoToken,
-    /// Something in the hallway.
+    /// An error of the runtime.
     #[error(transparent)]
     Runtime(#[from] Error),
-    /// It cannot write down which process it is.
+    /// It cannot record its process id.
     #[error("cannot write to the data directory")]
     Announce(#[source] std::io::Error),
-    /// The workshop could not be opened, or failed; not on a good day.
+    /// The host actor could not be started, or failed. This is not expected in normal operation.
     #[error("the host actor failed: {0}")]
     Workshop(String),
-    /// The manager has declared this VM lost, or destroyed it.
+    /// The manager has declared this VM lost, or has destroyed it.
     #[error(
         "the manager has removed this VM, and its components were stopped (to use it again, let it join with an empty data directory)"
     )]
     Dismissed,
 }
 
-/// An agent at work.
+/// A running agent.
 pub struct Running {
     kept: Kept<Agent>,
     workshop: ActorRef<WorkshopMessage>,
@@ -75,7 +75,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Waits until the agent can go on no more, and says why.
+    /// Waits until the agent cannot continue, and returns the reason.
     pub async fn halted(&mut self) -> AgentError {
         tokio::select! {
             biased;
@@ -85,7 +85,7 @@ impl Running {
         }
     }
 
-    /// Says farewell to everyone. Components go on running.
+    /// Says goodbye to all peers. Components keep running.
     pub async fn close(self) {
         self.kept.close().await;
         self.workshop.stop(None);
@@ -126,7 +126,7 @@ pub async fn start(settings: Settings) -> Result<Running, AgentError> {
     Ok(Running { kept, workshop, workshop_ended, dismissed, identity })
 }
 
-/// Joins, and waits for a manager that cannot be reached yet.
+/// Joins, retrying for as long as the manager cannot be reached.
 async fn join(
     directory: &std::path::Path,
     manager: SocketAddr,
@@ -144,7 +144,7 @@ async fn join(
     }
 }
 
-/// Has the certificate renewed whenever two thirds of its life are over.
+/// Renews the certificate whenever two thirds of its life are over.
 async fn stay_certified(mut identity: Arc<Identity>, directory: PathBuf, manager: SocketAddr, engine: Caller<Agent>) {
     loop {
         let due = identity.certified().renewal_due().0.saturating_sub(Timestamp::now().0);

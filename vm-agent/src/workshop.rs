@@ -1,7 +1,5 @@
-//! The workshop: everything around the agent's engine that acts: the host with its processes, and the alarms.
-//!
-//! One actor with one inbox. It decides nothing about reconfiguration: it passes tasks to the host and outcomes to the
-//! engine.
+//! The actor around the agent's engine that acts on the world: it owns the host with its processes, and the alarms. It
+//! has one inbox and decides nothing about reconfiguration: it passes tasks to the host, and outcomes to the engine.
 
 use crate::host::{self, Host};
 use crate::machine::{Agent, Effect, LocalEvent};
@@ -18,22 +16,22 @@ use tokio::sync::{mpsc, oneshot};
 
 type Engine = ActorRef<Message<Agent>>;
 
-/// What the workshop can be told.
+/// Messages to this actor.
 pub(crate) enum WorkshopMessage {
-    /// An engine has come to life, here are the tasks and alarms that it waits for.
+    /// An engine has started; here are the tasks and alarms that it waits for.
     Begin(Engine, Vec<HostTask>, Vec<(Alarm, Moment)>),
-    /// The machine asks for something.
+    /// An effect of the machine.
     CarryOut(Effect),
-    /// The host has something to say.
+    /// An outcome of the host.
     FromHost(HostOutcome),
-    /// The manager has declared this VM lost or destroyed it, and hears it no more.
+    /// The manager has declared this VM lost or destroyed it, and no longer accepts its messages.
     Dismissed,
 }
 
-/// The way from the engine to the workshop; none of it waits.
+/// Forwards the engine's effects to the actor; never blocks.
 pub(crate) struct Hatch {
     pub(crate) workshop: ActorRef<WorkshopMessage>,
-    /// The address that other machines can reach, if it is not the one we listen on.
+    /// The address that other machines can reach, if it differs from the one that we listen on.
     pub(crate) advertised: Option<SocketAddr>,
 }
 
@@ -43,7 +41,7 @@ impl EffectHandler<Agent> for Hatch {
             0 => SocketAddr::new(advertised.ip(), address.port()),
             _ => advertised,
         });
-        // An engine that stops at once is begun anew by its keeper, and so is this.
+        // An engine that stops at once is restarted by its supervisor, and then this is sent again.
         let _ = engine.cast(Message::Happened(LocalEvent::Listening(advertised), None));
         self.tell(WorkshopMessage::Begin(engine, agent.tasks().cloned().collect(), agent.alarms().collect()));
     }
@@ -67,7 +65,7 @@ impl EffectHandler<Agent> for Hatch {
 
 impl Hatch {
     fn tell(&self, message: WorkshopMessage) {
-        // A workshop that has closed carries out nothing; the program is about to end, and the journal knows the rest.
+        // If the actor has ended, the program is about to end, and the journal has everything that is pending.
         let _ = self.workshop.cast(message);
     }
 }
@@ -75,10 +73,10 @@ impl Hatch {
 /// The actor; its state is [`Bench`].
 pub(crate) struct Workshop;
 
-/// What the workshop works with.
+/// The state of the actor.
 pub(crate) struct Bench {
     settings: host::Settings,
-    /// Told when everything was ended because the manager has forgotten this VM.
+    /// Notified when everything was stopped because the manager has removed this VM.
     dismissed: Option<oneshot::Sender<()>>,
     host: Option<Host>,
     engine: Option<Engine>,
@@ -126,7 +124,7 @@ impl Bench {
     ) -> Result<(), host::Error> {
         self.engine = Some(engine);
         match &self.host {
-            // Only the engine began anew: what the host was doing it does still, and asked again it answers again.
+            // Only the engine was restarted: the host is still working, and answers again when it is asked again.
             Some(host) => tasks.into_iter().for_each(|task| host.carry_out(task)),
             None => {
                 let (outcomes, told) = mpsc::unbounded_channel();
@@ -167,7 +165,7 @@ impl Bench {
         }
     }
 
-    /// Ends everything: what runs here belongs to nobody any more, and others have been told that it is gone.
+    /// Stops everything: the manager has removed this VM, and its neighbours have been told so.
     async fn clear_out(&mut self) {
         let Some(dismissed) = self.dismissed.take() else { return };
         tracing::error!("the manager has removed this VM; stopping its components");
@@ -176,7 +174,7 @@ impl Bench {
         if let Err(error) = host::raze(self.settings.clone()).await {
             tracing::error!(%error, "cannot list the components; some may be left running");
         }
-        // If the program is about to end for another reason, nobody waits for this one.
+        // If the program is about to end for another reason, the receiver is gone.
         let _ = dismissed.send(());
     }
 
@@ -189,7 +187,7 @@ impl Bench {
 
     fn happened(&self, event: LocalEvent) {
         if let Some(engine) = &self.engine {
-            // An engine that has failed comes back with what it waits for, and asks again.
+            // An engine that has failed restarts with its pending tasks, and asks again.
             let _ = engine.cast(Message::Happened(event, None));
         }
     }

@@ -1,4 +1,4 @@
-//! Running an operation's command: to its end, under its time limit, with nothing left behind.
+//! Runs the command of an operation to its end, under its time limit, and leaves no process behind.
 
 use super::{
     component::Component,
@@ -13,7 +13,7 @@ use recipe::{Command, CommandLine, Signal, template::View};
 use std::{collections::BTreeMap, fmt, fs, path::Path, time::Duration};
 use tokio::{process::Child, time::timeout};
 
-/// What a command that is ended early has to tidy up.
+/// Grace for a command that is stopped early.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What a command is run for.
@@ -22,9 +22,9 @@ pub(super) enum Step {
     Install,
     Announce,
     Configure,
-    /// A process that stays.
+    /// A process that keeps running.
     Start,
-    /// A start that ends once the component is started.
+    /// A start script, which ends once the component is started.
     StartScript,
     Check,
     Rebind,
@@ -33,12 +33,12 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Whether values may be handed out, through the file `$HOLDFAST_VALUES`.
+    /// Whether the command may write values to the file `$HOLDFAST_VALUES`.
     fn hands_out(self) -> bool {
         matches!(self, Self::Install | Self::Announce | Self::StartScript)
     }
 
-    /// Whether it is a part of a run, which alone has imports and the recipe's environment.
+    /// Whether it is part of a run: only a run has imports and the recipe's environment.
     fn is_of_a_run(self) -> bool {
         !matches!(self, Self::Install | Self::Announce | Self::Purge)
     }
@@ -60,7 +60,7 @@ impl fmt::Display for Step {
 }
 
 impl Component {
-    /// Runs the command of a step, if there is one, and ends what it leaves behind.
+    /// Runs the command of a step, if there is one, and kills the processes that it leaves behind.
     pub(super) async fn run(&self, step: Step, command: Option<&Command>, view: &View<'_>) -> Result<(), Failure> {
         let Some(command) = command else { return Ok(()) };
         let invocation = self.invocation(step, &command.run, view)?;
@@ -88,14 +88,14 @@ impl Component {
         })
     }
 
-    /// Makes the process of a step, which waits to be let go, and says where its output begins.
+    /// Creates the process of a step, which waits to be released, and returns where its output begins.
     pub(super) fn launch(&self, step: Step, invocation: &Invocation) -> Result<(Waiting, u64), Failure> {
         let (output, begins) = output::open(&self.place, &step.to_string(), self.serial)?;
         self.room.watch_output(&self.place.output());
         Ok((spawn(invocation, &self.place.home(), output)?, begins))
     }
 
-    /// What to run for this step, with the environment that belongs to it.
+    /// What to run for this step, with its environment.
     pub(super) fn invocation(&self, step: Step, line: &CommandLine, view: &View<'_>) -> Result<Invocation, Failure> {
         let words = view.words(&format!("{step} command"), line)?;
         let mut environment = BTreeMap::new();
@@ -115,14 +115,14 @@ impl Component {
         Ok(Invocation { words, environment })
     }
 
-    /// Ends every command that nobody waits for any more, so that none runs twice at the same time.
+    /// Kills every command whose task was abandoned, so that none runs twice at the same time.
     pub(super) async fn sweep(&self) {
         for mark_file in self.place.marks() {
             self.sweep_marked(&mark_file).await;
         }
     }
 
-    /// Ends a check that nobody waits for any more.
+    /// Kills a check that was abandoned.
     pub(super) async fn sweep_check(&self) {
         self.sweep_marked(&self.place.mark(Step::Check)).await;
     }
@@ -143,10 +143,10 @@ impl Component {
     }
 }
 
-/// Waits for the end of a command, and brings it about when the time is over.
+/// Waits for a command to end, and kills it when the time is over.
 pub(super) async fn finish(mut child: Child, group: &Group, time_limit: Duration) -> Result<(), Failure> {
     let Ok(status) = timeout(time_limit, child.wait()).await else {
-        // The child is waited for at the same time, so that it does not linger as one that nobody has asked about.
+        // The child is awaited at the same time, so that it does not remain a zombie.
         let (_, _) = tokio::join!(group.end_for_certain(Signal::Term, GRACE), child.wait());
         return Err(Failure::new(format!("timed out after {time_limit:?}")));
     };

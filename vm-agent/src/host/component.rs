@@ -1,7 +1,7 @@
-//! One component and the task it is given: which steps a piece of work takes.
+//! One component and its task: which steps each kind of work takes.
 //!
-//! What must outlive the agent is on disk ([`Record`], [`Done`]) and read anew for each task. In memory there is only what
-//! cannot be on disk, the [`Slot`]: who watches the run, and who hears of its end.
+//! What must outlive the agent is on disk ([`Record`], [`Done`]) and read again for each task. In memory there is only
+//! the [`Slot`]: the watcher of the run, and the handle that reports its end.
 
 use super::{
     Room,
@@ -24,17 +24,17 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// One component, while something is done for it.
+/// One component while a task is carried out for it.
 #[derive(Clone, Debug)]
 pub(super) struct Component {
     pub(super) room: Arc<Room>,
     pub(super) id: ComponentId,
-    /// The task that something is done for.
+    /// The serial number of the task.
     pub(super) serial: u64,
     pub(super) place: Place,
 }
 
-/// What is known of a component in this life of the agent only.
+/// What is known of a component only for as long as the agent runs.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     pub(super) watcher: Option<Watcher>,
@@ -46,9 +46,9 @@ impl Component {
         Self { room: room.clone(), id, serial, place: Place::of(id, &room.settings.directory) }
     }
 
-    /// Carries out a task, and says what it hands out.
+    /// Carries out a task, and returns the values that it produced.
     pub(super) async fn carry_out(&self, task: &HostTask, slot: &mut Slot) -> Result<Values, Failure> {
-        // A component that has no place any more was purged: nobody is asked to purge what never had a task.
+        // A component without a directory was purged before: a purge is asked for only after another task.
         if task.work == Work::Purge && !self.place.exists() {
             return Ok(Values::new());
         }
@@ -56,14 +56,14 @@ impl Component {
         let done = Done::load(&self.place).filter(|done| done.serial == self.serial);
         let values = match (&task.work, done) {
             (Work::Start { bindings }, done) => self.start(task, bindings, done.is_some(), slot).await?,
-            // Done in an earlier life that did not live to hear of it.
+            // Done before a crash of the agent, which did not record the outcome.
             (Work::Prepare | Work::Rebind { .. } | Work::Stop | Work::Purge, Some(done)) => return Ok(done.values),
             (Work::Prepare, None) => self.prepare(task).await?,
             (Work::Rebind { bindings }, None) => self.rebind(bindings, slot).await?,
             (Work::Stop, None) => self.stop(slot).await?,
             (Work::Purge, None) => return self.purge(task, slot).await,
         };
-        // Without the note the task is carried out once more, should it be asked for once more: no reason to fail.
+        // Without this note the task would be carried out again if it is asked for again, which is harmless.
         if let Err(failure) = (Done { serial: self.serial, values: values.clone() }).save(&self.place) {
             tracing::warn!(component = %self.id, %failure, "cannot record that a task is done");
         }
@@ -110,7 +110,7 @@ impl Component {
             Some(Rebind::Signal(signal)) => self.tell_by_signal(run, *signal)?,
         }
         record.save(&self.place).await?;
-        // Checks see the new bindings too; but of one that has died all is said.
+        // Checks use the new bindings too, unless the component has already been reported dead.
         if let Some(run) = &record.run
             && slot.watcher.as_ref().is_some_and(|watcher| !watcher.is_over())
         {
@@ -142,7 +142,7 @@ impl Component {
         Ok(Values::new())
     }
 
-    /// Chooses values, and writes down the ports that they needed before anybody is told.
+    /// Chooses values, and records the ports that they use before any value is reported.
     pub(super) async fn choose_values(
         &self,
         view: &mut View<'_>,
@@ -153,7 +153,7 @@ impl Component {
         let given = Arc::new(Mutex::new(record.ports.clone()));
         let book = PortBook { ports: self.room.ports.clone(), given: given.clone() };
         let chosen = values::choose(view, at, kind, &book);
-        // Whatever was chosen: if it failed, a secret may be part of why.
+        // Even if it failed: a secret may be part of the reason.
         self.learn_secrets(view)?;
         let ports = given.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if ports != record.ports {
@@ -194,7 +194,7 @@ pub(super) fn decode(task: &HostTask) -> Result<Recipe, Failure> {
     Recipe::decode(&task.kind.recipe).map_err(|error| Failure::new(error.to_string()))
 }
 
-/// Whoever reads the file sees the old text or the new one, and never with a wider mode than it should have.
+/// Replaces a file atomically, and never with a wider mode than it should have.
 fn replace_file(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;

@@ -1,7 +1,7 @@
-//! Whether what runs is what was asked for.
+//! Drift: differences between what runs and what was asked for.
 //!
-//! The end of a process and failing checks are noticed by themselves in time. What else people and programs do to a machine
-//! is found only when somebody asks: files that were changed or removed, modes that were widened.
+//! The end of a process and failing checks are noticed without this. What else people and programs change on a machine
+//! is found only on request: changed or removed files, and widened modes.
 
 use super::{
     Error, Host,
@@ -14,10 +14,10 @@ use protocol::{ComponentId, Values};
 use std::{fs, io, os::unix::fs::PermissionsExt};
 
 impl Host {
-    /// In what a component that should be started is not as it was asked for.
+    /// How a component that should be started differs from what was asked for.
     pub async fn drift(&self, component: ComponentId) -> Result<Vec<String>, Error> {
         let slot = self.room.slot(component);
-        // Whoever is at work on it changes it.
+        // A task that is being carried out changes it.
         let Ok(_slot) = slot.try_lock() else { return Err(Error::Busy { component }) };
         let component = Component::new(&self.room, component, 0);
         let Record { run, announced, .. } = match component.record() {

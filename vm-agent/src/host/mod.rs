@@ -1,25 +1,25 @@
 //! The host: carries out tasks for components with real processes, files and ports.
 //!
-//! It does not know why something is started or stopped, nor how often a failed task is tried again: those are the
-//! protocol's rules. It promises three things:
+//! It does not know why something is started or stopped, nor how often a failed task is retried: those are rules of the
+//! protocol. It guarantees three things:
 //!
-//! - exactly one `Done` or `Failed` for each task, and after a `Failed` start nothing is left running;
-//! - one `Died` when a component that was started has ended, and nothing of it is left running then either;
-//! - never a second copy and never an orphan, whenever the agent is killed: processes outlive the agent, and are found
-//!   again by more than their number.
+//! - exactly one `Done` or `Failed` for each task, and no process left running after a `Failed` start;
+//! - one `Died` when a started component has ended, and no process of it left running then either;
+//! - never a second copy and never an orphan, whenever the agent is killed: processes outlive the agent, which re-adopts
+//!   them by pid, start time and boot.
 //!
-//! | file | what it is about |
+//! | file | subject |
 //! |---|---|
 //! | `component` | which steps a task takes; preparing, rebinding, purging |
 //! | `start_up`, `shut_down`, `watch` | the life of a run |
-//! | `survivors` | what an earlier life of the agent has left |
-//! | `raze` | the end of all of them at once |
-//! | `command`, `check` | running a command under a limit; asking whether a component is ready |
-//! | `process`, `group`, `spawn`, `running`, `descriptor` | one process, its group, its birth, its end |
-//! | `place`, `record` | where things lie; what is remembered |
-//! | `values`, `ports` | what components are told and what they hand out |
-//! | `output`, `rotation`, `secrets` | what their programs write, and what nobody is shown of it |
-//! | `drift` | whether what runs is what was asked for |
+//! | `survivors` | re-adopting what was started before a restart of the agent |
+//! | `raze` | stopping all components of a VM at once |
+//! | `command`, `check` | running a command under a time limit; readiness and liveness checks |
+//! | `process`, `group`, `spawn`, `running`, `descriptor` | one process, its group, its start, its end |
+//! | `place`, `record` | where files are; what is remembered |
+//! | `values`, `ports` | what components produce and what they are told |
+//! | `output`, `rotation`, `secrets` | logs, their size, and the secrets in them |
+//! | `drift` | differences between what runs and what was asked for |
 
 mod check;
 mod command;
@@ -68,61 +68,61 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-/// What a host must be told.
+/// Settings of a host.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where components and what is remembered of them lie. Nobody else may use it.
+    /// The directory of all components and of the host's records, for this host's exclusive use.
     pub directory: PathBuf,
     /// The VM's address, at which its components are reached.
     pub host: IpAddr,
-    /// Of each component's output so much is kept, twice.
+    /// Maximum log size per component; one rotated copy is kept.
     pub output_bytes_max: u64,
-    /// Called at the moments in which being killed would be worst, for tests that want to be killed there.
+    /// Called at the critical moments of a start, for tests that kill the agent there.
     #[doc(hidden)]
     pub witness: Option<fn(Moment)>,
 }
 
 impl Settings {
-    /// The usual ones.
+    /// The defaults.
     pub fn new(directory: impl Into<PathBuf>, host: IpAddr) -> Self {
         Self { directory: directory.into(), host, output_bytes_max: 1 << 20, witness: None }
     }
 }
 
-/// A moment of a start.
+/// A critical moment of a start.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// The process exists and is not written down.
+    /// The process exists and is not recorded.
     Spawned,
-    /// It is written down and has not been let go.
+    /// It is recorded and has not been released.
     Recorded,
-    /// It has been let go.
+    /// It has been released.
     Released,
-    /// It is ready, and nobody has been told.
+    /// It is ready, and this has not been reported.
     Ready,
 }
 
-/// What can go wrong beside tasks.
+/// Errors outside of tasks.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The host's directory cannot be used; nothing was changed.
+    /// The host's directory cannot be used. Nothing was changed.
     #[error("host directory {directory} cannot be {attempt}")]
     Directory {
         /// Which one.
         directory: PathBuf,
-        /// What was to be done with it.
+        /// What was attempted.
         attempt: &'static str,
         /// Why not.
         source: io::Error,
     },
-    /// Something is being done for it, which changes it. Happens on a good day.
+    /// A task is being carried out for it, which changes it. This can happen in normal operation.
     #[error("{component} is busy with a task (ask again when it is done)")]
     Busy {
         /// Which one.
         component: ComponentId,
     },
-    /// The component has written nothing, or is gone. Happens on a good day.
+    /// The component has written no output, or is gone. This can happen in normal operation.
     #[error("{component} has no output")]
     NoOutput {
         /// Which one.
@@ -132,8 +132,8 @@ pub enum Error {
     },
 }
 
-/// Carries out tasks. Cheap to clone; when the last clone is dropped, nothing more is done and nothing more is told, but
-/// components run on.
+/// Carries out tasks. Cheap to clone. When the last clone is dropped, no more tasks are carried out and no more
+/// outcomes are reported, but components keep running.
 #[derive(Clone, Debug)]
 pub struct Host {
     room: Arc<Room>,
@@ -141,8 +141,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Opens the directory and finds again what survived. `pending` are tasks whose outcome was never journalled: they are
-    /// carried out, once, without leading to a second copy of anything.
+    /// Opens the directory and re-adopts running components. `pending` are tasks whose outcome was never journalled:
+    /// they are carried out once, and never lead to a second copy.
     pub async fn open(
         settings: Settings,
         pending: Vec<HostTask>,
@@ -157,7 +157,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Begins a task and returns at once. One `Done` or `Failed` follows, and after a start perhaps a `Died`.
+    /// Begins a task and returns at once. One `Done` or `Failed` follows, and after a start possibly a `Died`.
     pub fn carry_out(&self, task: HostTask) {
         let room = self.room.clone();
         self.room.spawn(async move {
@@ -167,7 +167,7 @@ impl Host {
         });
     }
 
-    /// The end of what a component's programs have written, at most so many bytes.
+    /// The end of a component's output, at most this many bytes.
     pub async fn logs(&self, component: ComponentId, bytes_max: usize) -> Result<String, Error> {
         let place = Place::of(component, &self.room.settings.directory);
         let read = tokio::task::spawn_blocking(move || output::history(&place, bytes_max));
@@ -175,7 +175,7 @@ impl Host {
         read.map_err(|source| Error::NoOutput { component, source })
     }
 
-    /// Ports first, so that nobody is given one that is taken; then each component by itself.
+    /// Ports first, so that none is assigned twice; then each component by itself.
     async fn take_up(&self, places: &[ComponentId], pending: Vec<HostTask>) {
         let mut tasks: BTreeMap<ComponentId, Vec<HostTask>> = BTreeMap::new();
         for task in pending {
@@ -188,12 +188,12 @@ impl Host {
         components.extend(tasks);
         for (id, tasks) in components {
             let room = self.room.clone();
-            // Locked before anybody can ask for something.
+            // Locked before any task can be asked for.
             let mut slot = room.slot(id).lock_owned().await;
             self.room.spawn(async move {
                 let serial = tasks.first().map_or(0, |task| task.serial);
                 let component = Component::new(&room, id, serial);
-                // It may have grown while nobody looked.
+                // It may have grown while the agent was not running.
                 let _ = output::rotate(&component.place.output(), room.settings.output_bytes_max);
                 room.watch_output(&component.place.output());
                 component.find_again(tasks.first(), &mut slot).await;
@@ -212,16 +212,16 @@ struct Room {
     outcomes: mpsc::UnboundedSender<HostOutcome>,
     slots: Mutex<BTreeMap<ComponentId, Arc<tokio::sync::Mutex<Slot>>>>,
     ports: Arc<Ports>,
-    /// Held while something is installed or purged: package managers do not like company.
+    /// Held during install and purge: package managers do not run concurrently.
     one_at_a_time: tokio::sync::Mutex<()>,
     rotation: Option<Rotation>,
     runtime: Handle,
-    /// All that is under way; nothing once the host is closed.
+    /// All running tasks; empty once the host is closed.
     tasks: Mutex<Option<JoinSet<()>>>,
 }
 
 impl Room {
-    /// Opens the directory, and finds out which components have a place there.
+    /// Opens the directory, and lists the components in it.
     fn open(
         mut settings: Settings,
         outcomes: mpsc::UnboundedSender<HostOutcome>,
@@ -231,7 +231,7 @@ impl Room {
             let directory = directory.clone();
             move |source| Error::Directory { directory, attempt, source }
         };
-        // Components work in their own directories and are told where they are: the path must be whole, and a text.
+        // Components work in their own directories and are told their paths: the path must be absolute, and UTF-8.
         settings.directory = std::path::absolute(&directory).map_err(error("found"))?;
         if settings.directory.to_str().is_none() {
             return Err(error("used: its name is not UTF-8")(io::ErrorKind::InvalidInput.into()));
@@ -274,12 +274,12 @@ impl Room {
         guard(&self.slots).entry(component).or_default().clone()
     }
 
-    /// Whether anybody still listens is not this room's affair.
+    /// The receiver may be gone, which is not an error here.
     fn tell(&self, outcome: HostOutcome) {
         let _ = self.outcomes.send(outcome);
     }
 
-    /// Does something beside everything else, until it ends or the host is closed.
+    /// Runs a future in the background, until it ends or the host is closed.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> Option<AbortHandle> {
         let mut tasks = guard(&self.tasks);
         let tasks = tasks.as_mut()?;
@@ -300,7 +300,7 @@ impl Room {
     }
 }
 
-/// Closes the room when the last host is dropped.
+/// Closes the host when the last handle is dropped.
 #[derive(Debug)]
 struct Door(Arc<Room>);
 
@@ -310,7 +310,7 @@ impl Drop for Door {
     }
 }
 
-/// Answers for a task that a bug has cut short: whoever asked must not wait for ever.
+/// Reports a failure for a task that a bug has ended, so that the protocol does not wait forever.
 struct Answer<'a> {
     room: &'a Room,
     component: ComponentId,
@@ -327,7 +327,7 @@ impl Drop for Answer<'_> {
     }
 }
 
-/// What is guarded is never left half changed, so a panic elsewhere does no harm to it.
+/// What is guarded is never left half changed, so a panic elsewhere does not damage it.
 fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

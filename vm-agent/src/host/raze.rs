@@ -1,8 +1,8 @@
-//! The end of a whole VM: nothing that its components have started goes on.
+//! The end of a whole VM: stops everything that its components have started.
 //!
-//! Others have been told that it is gone, so its components are stopped as their recipes say, but given less time. Two
-//! things tell what there is to end: the records, which know also a program that has thrown its environment away, and the
-//! marks, which know also a program that has left its group.
+//! Others have been told that the VM is gone, so its components are stopped as their recipes say, but with less time.
+//! Two sources tell what there is to stop: the records, which also know programs that have cleared their environment,
+//! and the marks, which also know programs that have left their group.
 
 use super::{
     Error, Room, Settings,
@@ -14,18 +14,18 @@ use recipe::Signal;
 use std::time::Duration;
 use tokio::{sync::mpsc, task::JoinSet};
 
-/// What a process has to tidy up.
+/// Grace for a process.
 const GRACE_MS: u64 = 2_000;
-/// How long a stop command may take, whatever its recipe says.
+/// Time limit of a stop command, whatever its recipe says.
 const STOP_MS_MAX: u64 = 30_000;
 
-/// Ends all that the components of this directory run. Nobody may be using it any more; it is left as it is, and may be
-/// removed when this has succeeded.
+/// Stops everything that the components of this directory run. The directory must not be in use; it is left as it is,
+/// and may be removed when this has succeeded.
 pub async fn raze(settings: Settings) -> Result<(), Error> {
     if !settings.directory.exists() {
         return Ok(());
     }
-    // Nobody listens to how it went.
+    // The outcomes are of no interest.
     let (outcomes, _) = mpsc::unbounded_channel();
     let (room, places) = Room::open(settings, outcomes)?;
     let components = places.into_iter().map(|id| Component::new(&room, id, 0));
@@ -36,7 +36,7 @@ pub async fn raze(settings: Settings) -> Result<(), Error> {
     Ok(())
 }
 
-/// Ends what the records of a component speak of.
+/// Stops what the record of a component names.
 async fn end(component: Component) {
     component.sweep().await;
     let record = Record::load(&component.place).unwrap_or_else(|error| {

@@ -1,4 +1,4 @@
-//! Stopping a component, so that nothing of it is left running.
+//! Stopping a component, so that no process of it is left running.
 
 use super::{
     command::Step,
@@ -22,7 +22,7 @@ impl Component {
         Ok(Values::new())
     }
 
-    /// Ends whatever the record says may be running, until it is gone; what its stop command says is only noted.
+    /// Stops everything that may be running according to the record; an error of the stop command is only logged.
     pub(super) async fn end_last_run(&self, record: &mut Record, slot: &mut Slot) -> Result<(), Failure> {
         self.forget_watcher(slot).await;
         if let Some(run) = record.run.take() {
@@ -33,7 +33,7 @@ impl Component {
         Ok(())
     }
 
-    /// Ends a run until it is gone. Returns what its stop command complained about, if a script may have left something.
+    /// Stops a run completely. Returns the error of its stop command, if a script may have left something running.
     pub(super) async fn end_for_certain(&self, run: &Run, announced: &Values) -> Option<Failure> {
         let told = self.tell_to_stop(run, announced).await;
         if let Some(process) = &run.process {
@@ -52,8 +52,8 @@ impl Component {
         ended.map_err(|error| Failure::new(error.to_string()).during(Step::Stop))
     }
 
-    /// Runs the stop command. Of a process it does not matter whether it succeeds: what is left of it can be seen and is
-    /// ended anyway.
+    /// Runs the stop command. For a process it does not matter whether it succeeds: the processes that are left are
+    /// found and killed.
     async fn tell_to_stop(&self, run: &Run, announced: &Values) -> Result<(), Failure> {
         if run.is_process() && !run.still_runs() {
             return Ok(());
@@ -70,7 +70,7 @@ impl Component {
         }
     }
 
-    /// From here on nobody else acts on the component.
+    /// From here on nothing else acts on the component.
     pub(super) async fn forget_watcher(&self, slot: &mut Slot) {
         if let Some(watcher) = slot.watcher.take() {
             watcher.end().await;

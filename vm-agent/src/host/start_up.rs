@@ -1,7 +1,8 @@
 //! Starting a component: choose values, write files, configure, start, wait until it is ready.
 //!
-//! A start that fails leaves nothing running. A start that is asked for again after a crash of the agent finds what the
-//! first one did: a component that became ready is left alone, one that got half way is ended and started anew.
+//! A start that fails leaves nothing running. A start that is asked for again after a crash of the agent finds the
+//! results of the first one: a component that became ready is left alone, one that was half started is stopped and
+//! restarted.
 
 use super::{
     Moment,
@@ -71,7 +72,7 @@ impl Component {
         }
     }
 
-    /// Takes the steps of a run; from the moment on in which something may be running, the record knows it.
+    /// The steps of a run. From the moment at which something may be running, the record knows it.
     async fn bring_up(
         &self,
         mut run: Run,
