@@ -2,9 +2,9 @@
 //! Components outlive it: only an order stops them.
 
 use crate::host;
+use crate::host_actor::{EffectForwarder, HostActor, HostActorMessage};
 use crate::machine::Agent;
 use crate::presence::Presence;
-use crate::workshop::{Hatch, Workshop, WorkshopMessage};
 use ractor::{Actor, ActorRef};
 use runtime::engine::{self, Caller, Kept, Message, Opening};
 use runtime::identity::{self, Identity, JoinToken};
@@ -56,7 +56,7 @@ pub enum AgentError {
     Announce(#[source] std::io::Error),
     /// The host actor could not be started, or failed. This is not expected in normal operation.
     #[error("the host actor failed: {0}")]
-    Workshop(String),
+    HostActor(String),
     /// The manager has declared this VM lost, or has destroyed it.
     #[error(
         "the manager has removed this VM, and its components were stopped (to use it again, let it join with an empty data directory)"
@@ -67,8 +67,8 @@ pub enum AgentError {
 /// A running agent.
 pub struct Running {
     kept: Kept<Agent>,
-    workshop: ActorRef<WorkshopMessage>,
-    workshop_ended: JoinHandle<()>,
+    host_actor: ActorRef<HostActorMessage>,
+    host_actor_ended: JoinHandle<()>,
     dismissed: oneshot::Receiver<()>,
     /// Its VM's number and name.
     pub identity: Arc<Identity>,
@@ -80,7 +80,7 @@ impl Running {
         tokio::select! {
             biased;
             Ok(()) = &mut self.dismissed => AgentError::Dismissed,
-            _ = &mut self.workshop_ended => AgentError::Workshop("see the log".into()),
+            _ = &mut self.host_actor_ended => AgentError::HostActor("see the log".into()),
             Some(error) = self.kept.halted() => error.into(),
         }
     }
@@ -88,7 +88,7 @@ impl Running {
     /// Says goodbye to all peers. Components keep running.
     pub async fn close(self) {
         self.kept.close().await;
-        self.workshop.stop(None);
+        self.host_actor.stop(None);
     }
 }
 
@@ -108,8 +108,8 @@ pub async fn start(settings: Settings) -> Result<Running, AgentError> {
     let reachable = settings.advertised.unwrap_or(settings.listen).ip();
     let host = host::Settings::new(data.room(COMPONENTS)?, reachable);
     let (dismiss, dismissed) = oneshot::channel();
-    let workshop = Actor::spawn(None, Workshop, (host, dismiss)).await;
-    let (workshop, workshop_ended) = workshop.map_err(|error| AgentError::Workshop(error.to_string()))?;
+    let host_actor = Actor::spawn(None, HostActor, (host, dismiss)).await;
+    let (host_actor, host_actor_ended) = host_actor.map_err(|error| AgentError::HostActor(error.to_string()))?;
     let opening = Opening {
         incarnation: data.incarnation()?,
         data,
@@ -119,11 +119,11 @@ pub async fn start(settings: Settings) -> Result<Running, AgentError> {
         identity_calls: None,
         links: link::Settings::default(),
         machine: Agent::new(Arc::clone(&identity)),
-        effects: Arc::new(Hatch { workshop: workshop.clone(), advertised: settings.advertised }),
+        effects: Arc::new(EffectForwarder { host_actor: host_actor.clone(), advertised: settings.advertised }),
     };
     let kept = engine::keep(opening).await?;
     tokio::spawn(stay_certified(Arc::clone(&identity), directory, settings.manager, kept.caller()));
-    Ok(Running { kept, workshop, workshop_ended, dismissed, identity })
+    Ok(Running { kept, host_actor, host_actor_ended, dismissed, identity })
 }
 
 /// Joins, retrying for as long as the manager cannot be reached.

@@ -128,8 +128,8 @@ async fn get(host: &str, port: u16, path: &str) -> Result<(), Failure> {
     stream.write_all(request.as_bytes()).await.attempt("send a request")?;
     let mut answer = Vec::with_capacity(ANSWER_BYTES_MAX);
     while answer.len() < ANSWER_BYTES_MAX && !answer.contains(&b'\n') {
-        let room = u64::try_from(ANSWER_BYTES_MAX - answer.len()).unwrap_or(0);
-        match (&mut stream).take(room).read_buf(&mut answer).await {
+        let shared = u64::try_from(ANSWER_BYTES_MAX - answer.len()).unwrap_or(0);
+        match (&mut stream).take(shared).read_buf(&mut answer).await {
             Ok(0) => break,
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

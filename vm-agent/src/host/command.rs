@@ -65,7 +65,7 @@ impl Component {
         let Some(command) = command else { return Ok(()) };
         let invocation = self.invocation(step, &command.run, view)?;
         let (waiting, begins) = self.launch(step, &invocation)?;
-        let mark_file = self.place.mark(step);
+        let mark_file = self.directory.mark(step);
         waiting.mark.save(&mark_file)?;
         let group = self.group(&waiting.mark);
         let ended = finish(waiting.release().await, &group, Duration::from_millis(command.time_limit_ms)).await;
@@ -76,23 +76,23 @@ impl Component {
 
     /// Runs a check; its output is kept until the next one.
     pub(super) async fn run_check(&self, invocation: &Invocation, time_limit: Duration) -> Result<(), Failure> {
-        let waiting = spawn(invocation, &self.place.home(), output::open_for_check(&self.place)?)?;
-        let mark_file = self.place.mark(Step::Check);
+        let waiting = spawn(invocation, &self.directory.home(), output::open_for_check(&self.directory)?)?;
+        let mark_file = self.directory.mark(Step::Check);
         waiting.mark.save(&mark_file)?;
         let group = self.group(&waiting.mark);
         let ended = finish(waiting.release().await, &group, time_limit).await;
         group.end_for_certain(Signal::Term, GRACE).await;
         let _ = fs::remove_file(mark_file);
         ended.map_err(|failure| {
-            failure.with_output(&output::tail(&self.place, &self.place.check_output(), 0, TAIL_BYTES_MAX / 4))
+            failure.with_output(&output::tail(&self.directory, &self.directory.check_output(), 0, TAIL_BYTES_MAX / 4))
         })
     }
 
     /// Creates the process of a step, which waits to be released, and returns where its output begins.
     pub(super) fn launch(&self, step: Step, invocation: &Invocation) -> Result<(Waiting, u64), Failure> {
-        let (output, begins) = output::open(&self.place, &step.to_string(), self.serial)?;
-        self.room.watch_output(&self.place.output());
-        Ok((spawn(invocation, &self.place.home(), output)?, begins))
+        let (output, begins) = output::open(&self.directory, &step.to_string(), self.serial)?;
+        self.shared.watch_output(&self.directory.output());
+        Ok((spawn(invocation, &self.directory.home(), output)?, begins))
     }
 
     /// What to run for this step, with its environment.
@@ -108,7 +108,7 @@ impl Component {
         environment.extend(view.variables());
         environment.insert("HOLDFAST_TASK".into(), self.serial.to_string());
         if step.hands_out() {
-            let path = self.place.values();
+            let path = self.directory.values();
             values::clear(&path)?;
             environment.insert("HOLDFAST_VALUES".into(), path.display().to_string());
         }
@@ -117,14 +117,14 @@ impl Component {
 
     /// Kills every command whose task was abandoned, so that none runs twice at the same time.
     pub(super) async fn sweep(&self) {
-        for mark_file in self.place.marks() {
+        for mark_file in self.directory.marks() {
             self.sweep_marked(&mark_file).await;
         }
     }
 
     /// Kills a check that was abandoned.
     pub(super) async fn sweep_check(&self) {
-        self.sweep_marked(&self.place.mark(Step::Check)).await;
+        self.sweep_marked(&self.directory.mark(Step::Check)).await;
     }
 
     async fn sweep_marked(&self, mark_file: &Path) {
@@ -135,11 +135,11 @@ impl Component {
     }
 
     pub(super) fn group(&self, leader: &ProcessMark) -> Group {
-        Group { leader: leader.clone(), home: self.place.home() }
+        Group { leader: leader.clone(), home: self.directory.home() }
     }
 
     pub(super) fn with_output(&self, failure: Failure, begins: u64) -> Failure {
-        failure.with_output(&output::tail(&self.place, &self.place.output(), begins, TAIL_BYTES_MAX))
+        failure.with_output(&output::tail(&self.directory, &self.directory.output(), begins, TAIL_BYTES_MAX))
     }
 }
 

@@ -16,10 +16,10 @@ use std::{fs, io, os::unix::fs::PermissionsExt};
 impl Host {
     /// How a component that should be started differs from what was asked for.
     pub async fn drift(&self, component: ComponentId) -> Result<Vec<String>, Error> {
-        let slot = self.room.slot(component);
+        let slot = self.shared.slot(component);
         // A task that is being carried out changes it.
         let Ok(_slot) = slot.try_lock() else { return Err(Error::Busy { component }) };
-        let component = Component::new(&self.room, component, 0);
+        let component = Component::new(&self.shared, component, 0);
         let Record { run, announced, .. } = match component.record() {
             Ok(record) => record,
             Err(failure) => return Ok(vec![failure.to_string()]),
@@ -27,7 +27,7 @@ impl Host {
         match run {
             Some(run) => {
                 let found = component.drift(&run, &announced.unwrap_or_default()).await;
-                let secrets = Secrets::of(&component.place);
+                let secrets = Secrets::of(&component.directory);
                 Ok(found.into_iter().map(|it| secrets.conceal(it)).collect())
             }
             None => Ok(vec!["not running (its start was skipped, or it is not started)".into()]),
@@ -37,7 +37,7 @@ impl Host {
 
 impl Component {
     async fn drift(&self, run: &Run, announced: &Values) -> Vec<String> {
-        let home = self.place.home();
+        let home = self.directory.home();
         let view = self.view_of_run(run, &home, announced);
         let mut found = Vec::new();
         if !run.still_runs() {

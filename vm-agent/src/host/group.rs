@@ -31,15 +31,15 @@ pub(super) struct Group {
 /// Processes that are still running after SIGKILL.
 #[derive(Debug, thiserror::Error)]
 #[error("processes still running after SIGKILL: {0:?}")]
-pub(super) struct StillThere(Vec<i32>);
+pub(super) struct StillRunning(Vec<i32>);
 
 impl Group {
     /// Stops every process of the group: by the signal, and after the grace by SIGKILL. Returns when none is left, or
     /// when even SIGKILL does not help.
-    pub(super) async fn end(&self, signal: Signal, grace: Duration) -> Result<(), StillThere> {
+    pub(super) async fn end(&self, signal: Signal, grace: Duration) -> Result<(), StillRunning> {
         if self.send(signal) && timeout(grace, self.gone()).await.is_err() && self.send(Signal::Kill) {
             let gone = timeout(AFTER_KILL, self.gone()).await;
-            return gone.map_err(|_| StillThere(self.members()));
+            return gone.map_err(|_| StillRunning(self.members()));
         }
         Ok(())
     }

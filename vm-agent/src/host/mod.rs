@@ -16,7 +16,7 @@
 //! | `raze` | stopping all components of a VM at once |
 //! | `command`, `check` | running a command under a time limit; readiness and liveness checks |
 //! | `process`, `group`, `spawn`, `running`, `descriptor` | one process, its group, its start, its end |
-//! | `place`, `record` | where files are; what is remembered |
+//! | `component_directory`, `record` | where files are; what is remembered |
 //! | `values`, `ports` | what components produce and what they are told |
 //! | `output`, `rotation`, `secrets` | logs, their size, and the secrets in them |
 //! | `drift` | differences between what runs and what was asked for |
@@ -24,12 +24,12 @@
 mod check;
 mod command;
 mod component;
+mod component_directory;
 mod descriptor;
 mod drift;
 mod failure;
 mod group;
 mod output;
-mod place;
 mod ports;
 pub(crate) mod process;
 mod raze;
@@ -48,8 +48,8 @@ pub use raze::raze;
 
 use self::{
     component::{Component, Slot},
+    component_directory::ComponentDirectory,
     failure::Failure,
-    place::Place,
     ports::Ports,
     rotation::Rotation,
 };
@@ -136,8 +136,8 @@ pub enum Error {
 /// outcomes are reported, but components keep running.
 #[derive(Clone, Debug)]
 pub struct Host {
-    room: Arc<Room>,
-    _door: Arc<Door>,
+    shared: Arc<Shared>,
+    _close_on_drop: Arc<CloseOnDrop>,
 }
 
 impl Host {
@@ -148,10 +148,10 @@ impl Host {
         pending: Vec<HostTask>,
         outcomes: mpsc::UnboundedSender<HostOutcome>,
     ) -> Result<Self, Error> {
-        let (room, places) = Room::open(settings, outcomes)?;
-        let host = Self { _door: Arc::new(Door(room.clone())), room };
-        if let Some(rotation) = &host.room.rotation {
-            host.room.spawn(rotation.clone().run());
+        let (shared, places) = Shared::open(settings, outcomes)?;
+        let host = Self { _close_on_drop: Arc::new(CloseOnDrop(shared.clone())), shared };
+        if let Some(rotation) = &host.shared.rotation {
+            host.shared.spawn(rotation.clone().run());
         }
         host.take_up(&places, pending).await;
         Ok(host)
@@ -159,18 +159,18 @@ impl Host {
 
     /// Begins a task and returns at once. One `Done` or `Failed` follows, and after a start possibly a `Died`.
     pub fn carry_out(&self, task: HostTask) {
-        let room = self.room.clone();
-        self.room.spawn(async move {
-            let slot = room.slot(task.component);
+        let shared = self.shared.clone();
+        self.shared.spawn(async move {
+            let slot = shared.slot(task.component);
             let mut slot = slot.lock().await;
-            room.carry_out(&task, &mut slot).await;
+            shared.carry_out(&task, &mut slot).await;
         });
     }
 
     /// The end of a component's output, at most this many bytes.
     pub async fn logs(&self, component: ComponentId, bytes_max: usize) -> Result<String, Error> {
-        let place = Place::of(component, &self.room.settings.directory);
-        let read = tokio::task::spawn_blocking(move || output::history(&place, bytes_max));
+        let directory = ComponentDirectory::of(component, &self.shared.settings.directory);
+        let read = tokio::task::spawn_blocking(move || output::history(&directory, bytes_max));
         let read = read.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         read.map_err(|source| Error::NoOutput { component, source })
     }
@@ -183,22 +183,22 @@ impl Host {
         }
         let mut components: Vec<_> = places.iter().map(|id| (*id, tasks.remove(id).unwrap_or_default())).collect();
         for (id, _) in &components {
-            Component::new(&self.room, *id, 0).keep_ports();
+            Component::new(&self.shared, *id, 0).keep_ports();
         }
         components.extend(tasks);
         for (id, tasks) in components {
-            let room = self.room.clone();
+            let shared = self.shared.clone();
             // Locked before any task can be asked for.
-            let mut slot = room.slot(id).lock_owned().await;
-            self.room.spawn(async move {
+            let mut slot = shared.slot(id).lock_owned().await;
+            self.shared.spawn(async move {
                 let serial = tasks.first().map_or(0, |task| task.serial);
-                let component = Component::new(&room, id, serial);
+                let component = Component::new(&shared, id, serial);
                 // It may have grown while the agent was not running.
-                let _ = output::rotate(&component.place.output(), room.settings.output_bytes_max);
-                room.watch_output(&component.place.output());
+                let _ = output::rotate(&component.directory.output(), shared.settings.output_bytes_max);
+                shared.watch_output(&component.directory.output());
                 component.find_again(tasks.first(), &mut slot).await;
                 for task in &tasks {
-                    room.carry_out(task, &mut slot).await;
+                    shared.carry_out(task, &mut slot).await;
                 }
             });
         }
@@ -207,7 +207,7 @@ impl Host {
 
 /// What all components of a host share.
 #[derive(Debug)]
-struct Room {
+struct Shared {
     settings: Settings,
     outcomes: mpsc::UnboundedSender<HostOutcome>,
     slots: Mutex<BTreeMap<ComponentId, Arc<tokio::sync::Mutex<Slot>>>>,
@@ -220,7 +220,7 @@ struct Room {
     tasks: Mutex<Option<JoinSet<()>>>,
 }
 
-impl Room {
+impl Shared {
     /// Opens the directory, and lists the components in it.
     fn open(
         mut settings: Settings,
@@ -237,10 +237,10 @@ impl Room {
             return Err(error("used: its name is not UTF-8")(io::ErrorKind::InvalidInput.into()));
         }
         std::fs::create_dir_all(&directory).map_err(error("made"))?;
-        let places = Place::all(&directory).map_err(error("read"))?;
+        let places = ComponentDirectory::all(&directory).map_err(error("read"))?;
         let rotation = Rotation::open(settings.output_bytes_max);
         let rotation = rotation.inspect_err(|error| tracing::warn!(%error, "output files may grow without limit")).ok();
-        let room = Self {
+        let shared = Self {
             ports: Arc::new(Ports::of(settings.host)),
             settings,
             outcomes,
@@ -250,12 +250,12 @@ impl Room {
             runtime: Handle::current(),
             tasks: Mutex::new(Some(JoinSet::new())),
         };
-        Ok((Arc::new(room), places))
+        Ok((Arc::new(shared), places))
     }
 
     async fn carry_out(self: &Arc<Self>, task: &HostTask, slot: &mut Slot) {
         let (component, serial) = (task.component, task.serial);
-        let _answer = Answer { room: self, component, serial };
+        let _answer = Answer { shared: self, component, serial };
         let carried_out = Component::new(self, component, serial).carry_out(task, slot).await;
         tracing::debug!(%component, serial, operation = %task.work.operation(), done = carried_out.is_ok(), "task");
         if task.work == Work::Purge && carried_out.is_ok() {
@@ -302,9 +302,9 @@ impl Room {
 
 /// Closes the host when the last handle is dropped.
 #[derive(Debug)]
-struct Door(Arc<Room>);
+struct CloseOnDrop(Arc<Shared>);
 
-impl Drop for Door {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         drop(guard(&self.0.tasks).take());
     }
@@ -312,7 +312,7 @@ impl Drop for Door {
 
 /// Reports a failure for a task that a bug has ended, so that the protocol does not wait forever.
 struct Answer<'a> {
-    room: &'a Room,
+    shared: &'a Shared,
     component: ComponentId,
     serial: u64,
 }
@@ -322,7 +322,7 @@ impl Drop for Answer<'_> {
         if std::thread::panicking() {
             let detail = Failure::new("a bug in the agent ended this task (see the agent's log)");
             let (component, serial) = (self.component, self.serial);
-            self.room.tell(HostOutcome::Failed { component, serial, detail: detail.detail().into() });
+            self.shared.tell(HostOutcome::Failed { component, serial, detail: detail.detail().into() });
         }
     }
 }

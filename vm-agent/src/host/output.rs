@@ -4,8 +4,8 @@
 //! is copied to a second file and it is truncated; what a program writes between those two steps is lost.
 
 use super::{
+    component_directory::ComponentDirectory,
     failure::{Attempt, Failure},
-    place::Place,
     secrets::Secrets,
 };
 use std::{
@@ -23,8 +23,8 @@ const HEADER: &str = "=== ";
 
 /// Opens the file for a program to write to, after a line that names the operation. Returns the offset at which its
 /// output begins.
-pub(super) fn open(place: &Place, operation: &str, serial: u64) -> Result<(File, u64), Failure> {
-    let path = place.output();
+pub(super) fn open(directory: &ComponentDirectory, operation: &str, serial: u64) -> Result<(File, u64), Failure> {
+    let path = directory.output();
     let opened = (|| {
         let file = headed(&path, operation, serial)?;
         let begins = file.metadata()?.len();
@@ -34,8 +34,8 @@ pub(super) fn open(place: &Place, operation: &str, serial: u64) -> Result<(File,
 }
 
 /// Records that what a task started has ended by itself, and how.
-pub(super) fn note_death(place: &Place, serial: u64, how: &str) -> Result<(), Failure> {
-    let path = place.output();
+pub(super) fn note_death(directory: &ComponentDirectory, serial: u64, how: &str) -> Result<(), Failure> {
+    let path = directory.output();
     headed(&path, &format!("died: {how}"), serial).map(drop).attempt(format!("write {}", path.display()))
 }
 
@@ -52,8 +52,8 @@ fn headed(path: &Path, what: &str, serial: u64) -> io::Result<File> {
 }
 
 /// Opens an empty file for the output of a check: the output of passing checks is of no interest.
-pub(super) fn open_for_check(place: &Place) -> Result<File, Failure> {
-    let path = place.check_output();
+pub(super) fn open_for_check(directory: &ComponentDirectory) -> Result<File, Failure> {
+    let path = directory.check_output();
     // Opened for appending, so that the file can be truncated while a writer is still there.
     let opened = OpenOptions::new().create(true).append(true).open(&path);
     let opened = opened.and_then(|file| file.set_len(0).map(|()| file));
@@ -61,26 +61,26 @@ pub(super) fn open_for_check(place: &Place) -> Result<File, Failure> {
 }
 
 /// The end of a component's log from an offset on, at most this many bytes, with secrets concealed.
-pub(super) fn tail(place: &Place, path: &Path, begins: u64, bytes_max: usize) -> String {
+pub(super) fn tail(directory: &ComponentDirectory, path: &Path, begins: u64, bytes_max: usize) -> String {
     let (bytes, is_cut) = last_bytes(path, begins, bytes_max).unwrap_or_default();
-    shown(&Secrets::of(place), &bytes, is_cut, bytes_max)
+    shown(&Secrets::of(directory), &bytes, is_cut, bytes_max)
 }
 
 /// The last lines, for the report of a death.
-pub(super) fn last_lines(place: &Place, lines_max: usize) -> String {
-    let text = tail(place, &place.output(), 0, TAIL_BYTES_MAX / 2);
+pub(super) fn last_lines(directory: &ComponentDirectory, lines_max: usize) -> String {
+    let text = tail(directory, &directory.output(), 0, TAIL_BYTES_MAX / 2);
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with(HEADER)).collect();
     lines[lines.len().saturating_sub(lines_max)..].join("\n")
 }
 
 /// The end of everything that is kept, with secrets concealed.
-pub(super) fn history(place: &Place, bytes_max: usize) -> io::Result<String> {
-    let (newer, is_cut) = last_bytes(&place.output(), 0, bytes_max)?;
-    let (mut bytes, _) = last_bytes(&older(&place.output()), 0, bytes_max - newer.len()).unwrap_or_default();
+pub(super) fn history(directory: &ComponentDirectory, bytes_max: usize) -> io::Result<String> {
+    let (newer, is_cut) = last_bytes(&directory.output(), 0, bytes_max)?;
+    let (mut bytes, _) = last_bytes(&older(&directory.output()), 0, bytes_max - newer.len()).unwrap_or_default();
     // The older file begins at an arbitrary byte.
     let is_cut = is_cut || !bytes.is_empty();
     bytes.extend(newer);
-    Ok(shown(&Secrets::of(place), &bytes, is_cut, bytes_max))
+    Ok(shown(&Secrets::of(directory), &bytes, is_cut, bytes_max))
 }
 
 /// Truncates the file if it exceeds the limit, and keeps its end as the older one.

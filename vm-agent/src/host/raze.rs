@@ -5,7 +5,7 @@
 //! and the marks, which also know programs that have left their group.
 
 use super::{
-    Error, Room, Settings,
+    Error, Settings, Shared,
     component::Component,
     group,
     record::{Record, Run},
@@ -27,10 +27,10 @@ pub async fn raze(settings: Settings) -> Result<(), Error> {
     }
     // The outcomes are of no interest.
     let (outcomes, _) = mpsc::unbounded_channel();
-    let (room, places) = Room::open(settings, outcomes)?;
-    let components = places.into_iter().map(|id| Component::new(&room, id, 0));
+    let (shared, places) = Shared::open(settings, outcomes)?;
+    let components = places.into_iter().map(|id| Component::new(&shared, id, 0));
     components.map(end).collect::<JoinSet<()>>().join_all().await;
-    for (group, _) in group::marked(&room.settings.directory) {
+    for (group, _) in group::marked(&shared.settings.directory) {
         group.end_for_certain(Signal::Term, Duration::from_millis(GRACE_MS)).await;
     }
     Ok(())
@@ -39,7 +39,7 @@ pub async fn raze(settings: Settings) -> Result<(), Error> {
 /// Stops what the record of a component names.
 async fn end(component: Component) {
     component.sweep().await;
-    let record = Record::load(&component.place).unwrap_or_else(|error| {
+    let record = Record::load(&component.directory).unwrap_or_else(|error| {
         tracing::error!(component = %component.id, %error, "the record is damaged; processes that carry its mark are stopped");
         Record::default()
     });

@@ -6,8 +6,8 @@
 //! carried out again finds nothing that it could do twice. The same is true of the mark of a running command.
 
 use super::{
+    component_directory::{ComponentDirectory, sync},
     failure::{Attempt, Failure},
-    place::{Place, sync},
     process::ProcessMark,
 };
 use protocol::{HeldBinding, Name, Values};
@@ -71,16 +71,16 @@ pub(super) struct Damaged(String);
 
 impl Record {
     /// Reads it; an empty record if there is none yet.
-    pub(super) fn load(place: &Place) -> Result<Self, Damaged> {
-        read(&place.record()).map(Option::unwrap_or_default)
+    pub(super) fn load(directory: &ComponentDirectory) -> Result<Self, Damaged> {
+        read(&directory.record()).map(Option::unwrap_or_default)
     }
 
     /// Writes it durably, and with it the directory that it is in. The first record is written directly to its final
     /// name: until it is durable, nothing is built on it, and one that a power failure left incomplete is set aside
     /// like any damaged one. This needs one sync where a rename needs two.
-    pub(super) async fn save(&self, place: &Place) -> Result<(), Failure> {
+    pub(super) async fn save(&self, directory: &ComponentDirectory) -> Result<(), Failure> {
         let bytes = serde_json::to_vec(self).expect("maps of a record have texts as keys");
-        let path = place.record();
+        let path = directory.record();
         // Waiting for the disk must not block other components.
         let written = tokio::task::spawn_blocking(move || {
             let is_first = !path.exists();
@@ -94,7 +94,7 @@ impl Record {
             directories.try_for_each(sync)
         });
         let written = written.await.unwrap_or_else(|error| Err(io::Error::other(error)));
-        written.attempt(format!("write {}", place.record().display()))
+        written.attempt(format!("write {}", directory.record().display()))
     }
 }
 
@@ -116,25 +116,25 @@ impl Run {
 
 impl Done {
     /// Reads it. A damaged one counts as none: the task is then carried out again.
-    pub(super) fn load(place: &Place) -> Option<Self> {
-        read(&place.done()).ok().flatten()
+    pub(super) fn load(directory: &ComponentDirectory) -> Option<Self> {
+        read(&directory.done()).ok().flatten()
     }
 
-    pub(super) fn save(&self, place: &Place) -> Result<(), Failure> {
+    pub(super) fn save(&self, directory: &ComponentDirectory) -> Result<(), Failure> {
         let bytes = serde_json::to_vec(self).expect("maps of values have texts as keys");
-        replace(&place.done(), &bytes, false).attempt(format!("write {}", place.done().display()))
+        replace(&directory.done(), &bytes, false).attempt(format!("write {}", directory.done().display()))
     }
 }
 
 /// The secret texts. If they cannot be read, no text is known to be secret.
-pub(super) fn secrets(place: &Place) -> BTreeSet<String> {
-    read(&place.secrets()).ok().flatten().unwrap_or_default()
+pub(super) fn secrets(directory: &ComponentDirectory) -> BTreeSet<String> {
+    read(&directory.secrets()).ok().flatten().unwrap_or_default()
 }
 
 /// Writes the secret texts, readable only by their owner.
-pub(super) fn save_secrets(place: &Place, texts: &BTreeSet<String>) -> Result<(), Failure> {
+pub(super) fn save_secrets(directory: &ComponentDirectory, texts: &BTreeSet<String>) -> Result<(), Failure> {
     let bytes = serde_json::to_vec(texts).expect("a list of texts can be written");
-    replace(&place.secrets(), &bytes, false).attempt(format!("write {}", place.secrets().display()))
+    replace(&directory.secrets(), &bytes, false).attempt(format!("write {}", directory.secrets().display()))
 }
 
 impl ProcessMark {

@@ -3,7 +3,7 @@
 //! For a child the kernel reports how it ended. A process that was re-adopted after a restart of the agent has another
 //! parent by now: the kernel reports only that it has ended.
 
-use super::{Room, process::ProcessMark, spawn::ending};
+use super::{Shared, process::ProcessMark, spawn::ending};
 use std::sync::Arc;
 use tokio::{process::Child, sync::watch};
 
@@ -15,9 +15,9 @@ pub(super) struct Running {
 
 impl Running {
     /// A process that this run of the agent has started.
-    pub(super) fn child(room: &Arc<Room>, mut child: Child) -> Self {
+    pub(super) fn child(shared: &Arc<Shared>, mut child: Child) -> Self {
         let (tell, ended) = watch::channel(None);
-        room.spawn(async move {
+        shared.spawn(async move {
             let how = match child.wait().await {
                 Ok(status) => ending(status),
                 Err(error) => format!("ended ({error})"),
@@ -28,9 +28,9 @@ impl Running {
     }
 
     /// A process that an earlier run of the agent has started.
-    pub(super) fn found(room: &Arc<Room>, mark: ProcessMark) -> Self {
+    pub(super) fn found(shared: &Arc<Shared>, mark: ProcessMark) -> Self {
         let (tell, ended) = watch::channel(None);
-        room.spawn(async move {
+        shared.spawn(async move {
             while let Err(error) = mark.ended().await {
                 tracing::warn!(pid = mark.pid, %error, "cannot wait for a process");
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;

@@ -1,7 +1,7 @@
 //! Secret texts: secret parameters, and secret values of the component itself and of its imports. They are kept next to
 //! the record for as long as the component exists, so that old output can be shown without them.
 
-use super::{component::Component, failure::Failure, place::Place, record};
+use super::{component::Component, component_directory::ComponentDirectory, failure::Failure, record};
 use recipe::template::View;
 use std::collections::BTreeSet;
 
@@ -17,17 +17,17 @@ impl Component {
         if texts.is_empty() {
             return Ok(());
         }
-        let known = known(&self.place);
+        let known = known(&self.directory);
         if texts.is_subset(&known) {
             return Ok(());
         }
         texts.extend(known);
-        record::save_secrets(&self.place, &texts)
+        record::save_secrets(&self.directory, &texts)
     }
 
     /// A failure, with secrets concealed.
     pub(super) fn concealed(&self, failure: Failure) -> Failure {
-        Failure(Secrets::of(&self.place).conceal(failure.0))
+        Failure(Secrets::of(&self.directory).conceal(failure.0))
     }
 }
 
@@ -37,8 +37,8 @@ pub(super) struct Secrets(Vec<String>);
 
 impl Secrets {
     /// The secrets of a component.
-    pub(super) fn of(place: &Place) -> Self {
-        known(place).iter().collect()
+    pub(super) fn of(directory: &ComponentDirectory) -> Self {
+        known(directory).iter().collect()
     }
 
     /// A text, with secrets concealed.
@@ -81,8 +81,8 @@ fn spellings(text: &str) -> [String; 4] {
     [text.to_owned(), without_quotes(format!("{text:?}")), without_quotes(json), text.replace('\'', r"'\''")]
 }
 
-fn known(place: &Place) -> BTreeSet<String> {
-    record::secrets(place)
+fn known(directory: &ComponentDirectory) -> BTreeSet<String> {
+    record::secrets(directory)
 }
 
 #[cfg(test)]

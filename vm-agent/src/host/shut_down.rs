@@ -18,7 +18,7 @@ impl Component {
         self.end(&run, &record.announced.clone().unwrap_or_default()).await?;
         slot.running = None;
         record.run = None;
-        record.save(&self.place).await?;
+        record.save(&self.directory).await?;
         Ok(Values::new())
     }
 
@@ -28,7 +28,7 @@ impl Component {
         if let Some(run) = record.run.take() {
             self.end_for_certain(&run, &record.announced.clone().unwrap_or_default()).await;
             slot.running = None;
-            record.save(&self.place).await?;
+            record.save(&self.directory).await?;
         }
         Ok(())
     }
@@ -58,7 +58,7 @@ impl Component {
         if run.is_process() && !run.still_runs() {
             return Ok(());
         }
-        let home = self.place.home();
+        let home = self.directory.home();
         let command = run.recipe.operations.stop.command.as_ref();
         match self.run(Step::Stop, command, &self.view_of_run(run, &home, announced)).await {
             Err(failure) if run.is_process() => {

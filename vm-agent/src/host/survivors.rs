@@ -19,7 +19,7 @@ impl Component {
     /// Watches what is running, and stops what no task asks for. `pending` are tasks that are about to be carried out.
     pub(super) async fn find_again(&self, pending: Option<&HostTask>, slot: &mut Slot) {
         self.sweep().await;
-        let record = match Record::load(&self.place) {
+        let record = match Record::load(&self.directory) {
             Ok(record) => record,
             Err(error) => {
                 tracing::error!(component = %self.id, %error, "the record is damaged; it is set aside, and the component's processes are stopped");
@@ -29,13 +29,13 @@ impl Component {
         let announced = record.announced.clone().unwrap_or_default();
         let Some(run) = record.run.clone() else { return };
         if let Some(process) = run.process.as_ref().filter(|_| run.is_process()) {
-            slot.running = Some(Running::found(&self.room, process.clone()));
+            slot.running = Some(Running::found(&self.shared, process.clone()));
         }
         match pending.map(|task| &task.work) {
             // These tasks begin by looking at what is running.
             Some(Work::Start { .. } | Work::Stop | Work::Purge) => {}
             Some(Work::Prepare | Work::Rebind { .. }) | None => {
-                let was_ready = Done::load(&self.place).is_some_and(|done| done.serial >= run.serial);
+                let was_ready = Done::load(&self.directory).is_some_and(|done| done.serial >= run.serial);
                 // A process that has ended in the meantime is noticed as soon as it is watched.
                 if was_ready && (run.is_process() || run.still_runs()) {
                     self.watch(&run, &announced, slot).await;
@@ -59,9 +59,9 @@ impl Component {
 
     /// The record is lost: what carries the component's mark is stopped. The mark names its task.
     async fn end_unknown(&self) {
-        let path = self.place.record();
+        let path = self.directory.record();
         let _ = fs::rename(&path, path.with_extension("damaged"));
-        for (group, task) in group::marked(&self.place.home()) {
+        for (group, task) in group::marked(&self.directory.home()) {
             group.end_for_certain(Signal::Term, GRACE).await;
             if let Some(serial) = task {
                 let component = Self { serial, ..self.clone() };
@@ -72,8 +72,8 @@ impl Component {
 
     /// Reserves the ports that the record names.
     pub(super) fn keep_ports(&self) {
-        for port in Record::load(&self.place).unwrap_or_default().ports.values() {
-            self.room.ports.keep(*port);
+        for port in Record::load(&self.directory).unwrap_or_default().ports.values() {
+            self.shared.ports.keep(*port);
         }
     }
 }

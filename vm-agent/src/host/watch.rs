@@ -48,7 +48,7 @@ impl Component {
         let component = Self { serial: run.serial, ..self.clone() };
         let (run, announced, running) = (run.clone(), announced.clone(), slot.running.clone());
         let (is_over, over) = oneshot::channel();
-        let task = self.room.spawn(async move {
+        let task = self.shared.spawn(async move {
             // Dropped with the task, however it ends.
             let _is_over: oneshot::Sender<()> = is_over;
             component.stand_by(&run, &announced, running.as_ref()).await;
@@ -57,7 +57,7 @@ impl Component {
     }
 
     async fn stand_by(&self, run: &Run, announced: &Values, running: Option<&Running>) {
-        let home = self.place.home();
+        let home = self.directory.home();
         let failure = {
             let view = self.view_of_run(run, &home, announced);
             let question = run.recipe.operations.check.as_ref().map(|check| Question::of(check, self, &view));
@@ -68,7 +68,7 @@ impl Component {
         };
         self.sweep_check().await;
         // Read before the stop command adds to it.
-        let last_lines = output::last_lines(&self.place, LINES_MAX);
+        let last_lines = output::last_lines(&self.directory, LINES_MAX);
         let mut failure = failure.with_output(&last_lines);
         if let Some(complaint) = self.end_for_certain(run, announced).await {
             failure = failure.with_output(&complaint.during(Step::Stop).0);
@@ -89,10 +89,10 @@ impl Component {
         tracing::warn!(component = %self.id, serial = self.serial, "died");
         let failure = self.concealed(failure.clone());
         // The log should show where it ended; the report does not depend on it.
-        if let Err(error) = output::note_death(&self.place, self.serial, failure.first_line()) {
+        if let Err(error) = output::note_death(&self.directory, self.serial, failure.first_line()) {
             tracing::warn!(component = %self.id, %error, "cannot write its log");
         }
         let detail = failure.detail().into();
-        self.room.tell(HostOutcome::Died { component: self.id, serial: self.serial, detail });
+        self.shared.tell(HostOutcome::Died { component: self.id, serial: self.serial, detail });
     }
 }

@@ -21,11 +21,11 @@ const MARK: &str = "mark";
 
 /// The directory of one component.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ComponentDirectory {
     directory: PathBuf,
 }
 
-impl Place {
+impl ComponentDirectory {
     /// The directory of this component, whether it exists or not.
     pub(super) fn of(component: ComponentId, host_directory: &Path) -> Self {
         Self { directory: host_directory.join(component.0.to_string()) }

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 type Engine = ActorRef<Message<Agent>>;
 
 /// Messages to this actor.
-pub(crate) enum WorkshopMessage {
+pub(crate) enum HostActorMessage {
     /// An engine has started; here are the tasks and alarms that it waits for.
     Begin(Engine, Vec<HostTask>, Vec<(Alarm, Moment)>),
     /// An effect of the machine.
@@ -29,13 +29,13 @@ pub(crate) enum WorkshopMessage {
 }
 
 /// Forwards the engine's effects to the actor; never blocks.
-pub(crate) struct Hatch {
-    pub(crate) workshop: ActorRef<WorkshopMessage>,
+pub(crate) struct EffectForwarder {
+    pub(crate) host_actor: ActorRef<HostActorMessage>,
     /// The address that other machines can reach, if it differs from the one that we listen on.
     pub(crate) advertised: Option<SocketAddr>,
 }
 
-impl EffectHandler<Agent> for Hatch {
+impl EffectHandler<Agent> for EffectForwarder {
     fn begin(&self, agent: &Agent, address: SocketAddr, engine: Engine) {
         let advertised = self.advertised.map_or(address, |advertised| match advertised.port() {
             0 => SocketAddr::new(advertised.ip(), address.port()),
@@ -43,11 +43,11 @@ impl EffectHandler<Agent> for Hatch {
         });
         // An engine that stops at once is restarted by its supervisor, and then this is sent again.
         let _ = engine.cast(Message::Happened(LocalEvent::Listening(advertised), None));
-        self.tell(WorkshopMessage::Begin(engine, agent.tasks().cloned().collect(), agent.alarms().collect()));
+        self.tell(HostActorMessage::Begin(engine, agent.tasks().cloned().collect(), agent.alarms().collect()));
     }
 
     fn carry_out(&self, effect: Effect) {
-        self.tell(WorkshopMessage::CarryOut(effect));
+        self.tell(HostActorMessage::CarryOut(effect));
     }
 
     fn notice(&self, connection: link::Event) {
@@ -55,7 +55,7 @@ impl EffectHandler<Agent> for Hatch {
             link::Event::Up { peer, .. } => tracing::info!(%peer, "connected"),
             link::Event::Down { peer, farewell } => tracing::info!(%peer, farewell, "disconnected"),
             link::Event::Refused { peer: PeerId::MANAGER, refusal: Refusal::Revoked } => {
-                self.tell(WorkshopMessage::Dismissed);
+                self.tell(HostActorMessage::Dismissed);
             }
             link::Event::Refused { peer, refusal } => tracing::warn!(%peer, %refusal, "connection refused"),
             link::Event::Received { .. } | link::Event::Acknowledged { .. } => {}
@@ -63,18 +63,18 @@ impl EffectHandler<Agent> for Hatch {
     }
 }
 
-impl Hatch {
-    fn tell(&self, message: WorkshopMessage) {
+impl EffectForwarder {
+    fn tell(&self, message: HostActorMessage) {
         // If the actor has ended, the program is about to end, and the journal has everything that is pending.
-        let _ = self.workshop.cast(message);
+        let _ = self.host_actor.cast(message);
     }
 }
 
-/// The actor; its state is [`Bench`].
-pub(crate) struct Workshop;
+/// The actor; its state is [`HostActorState`].
+pub(crate) struct HostActor;
 
 /// The state of the actor.
-pub(crate) struct Bench {
+pub(crate) struct HostActorState {
     settings: host::Settings,
     /// Notified when everything was stopped because the manager has removed this VM.
     dismissed: Option<oneshot::Sender<()>>,
@@ -82,42 +82,42 @@ pub(crate) struct Bench {
     engine: Option<Engine>,
 }
 
-impl Actor for Workshop {
-    type Msg = WorkshopMessage;
-    type State = Bench;
+impl Actor for HostActor {
+    type Msg = HostActorMessage;
+    type State = HostActorState;
     type Arguments = (host::Settings, oneshot::Sender<()>);
 
     async fn pre_start(
         &self,
-        _: ActorRef<WorkshopMessage>,
+        _: ActorRef<HostActorMessage>,
         (settings, dismissed): (host::Settings, oneshot::Sender<()>),
-    ) -> Result<Bench, ActorProcessingErr> {
-        Ok(Bench { settings, dismissed: Some(dismissed), host: None, engine: None })
+    ) -> Result<HostActorState, ActorProcessingErr> {
+        Ok(HostActorState { settings, dismissed: Some(dismissed), host: None, engine: None })
     }
 
     async fn handle(
         &self,
-        myself: ActorRef<WorkshopMessage>,
-        message: WorkshopMessage,
-        bench: &mut Bench,
+        myself: ActorRef<HostActorMessage>,
+        message: HostActorMessage,
+        state: &mut HostActorState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            WorkshopMessage::Begin(engine, tasks, alarms) => {
-                let begun = bench.begin(&myself, engine, tasks, alarms).await;
+            HostActorMessage::Begin(engine, tasks, alarms) => {
+                let begun = state.begin(&myself, engine, tasks, alarms).await;
                 begun.inspect_err(|error| tracing::error!(%error, "cannot open the host"))?;
             }
-            WorkshopMessage::CarryOut(effect) => bench.carry_out(effect),
-            WorkshopMessage::FromHost(outcome) => bench.happened(LocalEvent::FromHost(outcome)),
-            WorkshopMessage::Dismissed => bench.clear_out().await,
+            HostActorMessage::CarryOut(effect) => state.carry_out(effect),
+            HostActorMessage::FromHost(outcome) => state.happened(LocalEvent::FromHost(outcome)),
+            HostActorMessage::Dismissed => state.clear_out().await,
         }
         Ok(())
     }
 }
 
-impl Bench {
+impl HostActorState {
     async fn begin(
         &mut self,
-        myself: &ActorRef<WorkshopMessage>,
+        myself: &ActorRef<HostActorMessage>,
         engine: Engine,
         tasks: Vec<HostTask>,
         alarms: Vec<(Alarm, Moment)>,
@@ -193,9 +193,9 @@ impl Bench {
     }
 }
 
-async fn pass_on(mut told: mpsc::UnboundedReceiver<HostOutcome>, workshop: ActorRef<WorkshopMessage>) {
+async fn pass_on(mut told: mpsc::UnboundedReceiver<HostOutcome>, host_actor: ActorRef<HostActorMessage>) {
     while let Some(outcome) = told.recv().await {
-        if workshop.cast(WorkshopMessage::FromHost(outcome)).is_err() {
+        if host_actor.cast(HostActorMessage::FromHost(outcome)).is_err() {
             return;
         }
     }
