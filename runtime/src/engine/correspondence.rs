@@ -1,5 +1,5 @@
-//! Where every link stands, as the journal tells it: what was sent and not acknowledged, what was received, where peers
-//! are found and who is heard no more. After a crash this is what [`Links`](crate::link::Links) goes on from.
+//! The state of every link, as the journal records it: what was sent and not acknowledged, what was received, the
+//! addresses of peers and which peers are revoked. After a crash, [`Links`](crate::link::Links) continues from this.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ pub(super) struct Correspondence {
     revoked: BTreeSet<PeerId>,
 }
 
-/// Our side of one link.
+/// This side of one link.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Side {
     sent: MessageNumber,
@@ -26,7 +26,7 @@ struct Side {
 }
 
 impl Correspondence {
-    /// Takes note of what a machine's answer means for the links.
+    /// Updates the links with the outputs of a step.
     pub(super) fn record<E>(&mut self, output: &Output<E>) {
         match output {
             Output::Send(peer, payload) if !self.revoked.contains(peer) => {
@@ -58,7 +58,7 @@ impl Correspondence {
         }
     }
 
-    /// Takes note of a peer's incarnation; says whether that is news.
+    /// Records a peer's incarnation; returns whether it is new.
     pub(super) fn met(&mut self, peer: PeerId, incarnation: Incarnation) -> bool {
         self.links.entry(peer).or_default().incarnation.replace(incarnation) != Some(incarnation)
     }
@@ -81,7 +81,7 @@ impl Correspondence {
         &self.revoked
     }
 
-    /// As bytes, for a snapshot; [`Self::read`] takes them back.
+    /// Encodes it for a snapshot; [`Self::read`] decodes it.
     pub(super) fn write(&self) -> Vec<u8> {
         let mut page = Page(Vec::new());
         page.number(self.links.len() as u64);
@@ -104,7 +104,7 @@ impl Correspondence {
         page.0
     }
 
-    /// Takes the front of the bytes, as far as [`Self::write`] made them.
+    /// Decodes what [`Self::write`] has encoded, from the front of the bytes.
     pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
         let mut correspondence = Self::default();
         for _ in 0..number(bytes)? {
@@ -142,7 +142,7 @@ impl Page {
     }
 }
 
-/// Takes bytes with their length from the front.
+/// Takes length-prefixed bytes from the front.
 fn text<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let length = usize::try_from(number(bytes)?).ok()?;
     let (text, rest) = bytes.split_at_checked(length)?;

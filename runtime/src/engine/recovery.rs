@@ -1,4 +1,4 @@
-//! From what a journal holds back to the machine as it was: the snapshot, then every record after it, stepped again.
+//! Recovers a machine from its journal: the snapshot, then every record after it, stepped again.
 
 use std::path::Path;
 
@@ -15,18 +15,19 @@ pub struct Past<M> {
     pub(super) correspondence: Correspondence,
 }
 
-/// One step of a machine's past.
+/// One step of a machine's history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step<E> {
-    /// Where it is in the journal.
+    /// Its position in the journal.
     pub record: RecordNumber,
-    /// What came in.
+    /// The input.
     pub entry: Entry,
-    /// What the machine answered.
+    /// The outputs.
     pub outputs: Vec<Output<E>>,
 }
 
-/// Goes on from what a journal holds. `machine` is as before its first input; `directory` is named when something is wrong.
+/// Recovers from the contents of a journal. `machine` is the machine before its first input; `directory` is for error
+/// messages.
 pub fn recover<M: Machine>(machine: M, found: &Recovery, directory: &Path) -> Result<Past<M>, Error> {
     let unreadable = |record: RecordNumber| Error::UnreadableRecord { directory: directory.to_owned(), record };
     let mut past = Past { machine, correspondence: Correspondence::default() };
@@ -41,9 +42,8 @@ pub fn recover<M: Machine>(machine: M, found: &Recovery, directory: &Path) -> Re
     Ok(past)
 }
 
-/// Tells the whole past of a machine again, step by step, from the first record of its journal; changes nothing there.
-///
-/// A journal whose beginning was let go after a snapshot is refused.
+/// Replays the whole history of a machine, step by step, from the first record of its journal, without changing the
+/// journal. A journal whose beginning was removed after a snapshot is refused.
 pub fn retell<M: Machine>(machine: M, directory: &Path) -> Result<Vec<Step<M::Effect>>, Error> {
     let unreadable = |record: RecordNumber| Error::UnreadableRecord { directory: directory.to_owned(), record };
     let mut past = Past { machine, correspondence: Correspondence::default() };
@@ -58,7 +58,7 @@ pub fn retell<M: Machine>(machine: M, directory: &Path) -> Result<Vec<Step<M::Ef
     Ok(steps)
 }
 
-/// Everything that [`recover`] needs to go on from here.
+/// Everything that [`recover`] needs to continue from here.
 pub(super) fn save<M: Machine>(machine: &M, correspondence: &Correspondence) -> Result<Vec<u8>, Error> {
     let mut bytes = correspondence.write();
     bytes.extend(machine.save()?);
