@@ -1,8 +1,7 @@
-//! What the owner has still to be told.
+//! Events that the owner has not fetched yet.
 //!
 //! An owner may be slow, and peers must not be able to fill our memory meanwhile. Messages are bounded by the window of
-//! each link; everything else is news of which only the latest matters, so one place per peer and kind is enough. Peers
-//! take turns.
+//! each link; of all other events only the latest matters, so one slot per peer and kind is enough. Peers take turns.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,7 +10,7 @@ use crate::peer::{Incarnation, PeerId};
 
 #[derive(Default, Debug)]
 pub(super) struct News {
-    /// Whose turn it is; each peer with something to tell is here once.
+    /// Round-robin order; each peer with an event is here once.
     turns: VecDeque<PeerId>,
     of: BTreeMap<PeerId, NewsOfPeer>,
 }
@@ -24,7 +23,7 @@ struct NewsOfPeer {
     messages: VecDeque<(MessageNumber, Vec<u8>)>,
 }
 
-/// Whether a connection stands.
+/// Whether there is a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Standing {
     Up(Incarnation),
@@ -52,14 +51,14 @@ impl News {
         self.about(peer).refusal = Some(refusal);
     }
 
-    /// Nothing more of a peer that was revoked.
+    /// Drops the events of a revoked peer.
     pub(super) fn forget(&mut self, peer: PeerId) {
         if self.of.remove(&peer).is_some() {
             self.turns.retain(|other| *other != peer);
         }
     }
 
-    /// The next thing to tell.
+    /// The next event.
     pub(super) fn next_event(&mut self) -> Option<Event> {
         let peer = self.turns.pop_front()?;
         let mut news = self.of.remove(&peer).expect("whoever has a turn has news");

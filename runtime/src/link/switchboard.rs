@@ -1,9 +1,9 @@
-//! The one task that owns every link: it hears the owner's commands and the sockets' happenings, one at a time.
+//! The one task that owns every link: it handles the owner's commands and the socket events, one at a time.
 //!
-//! Because there is one, nothing is locked, and "the older connection is silent before the newer one speaks" is a
-//! comparison of two numbers: what carries an older generation is not heard. It never waits for anything but the next
-//! thing to hear: writers take batches when they ask for them, the owner takes news when it has room. So no slow peer
-//! and no slow owner can stop it.
+//! Because there is only one, nothing is locked, and "the older connection is silent before the newer one speaks" is a
+//! comparison of two numbers: events of an older generation are ignored. It never waits for anything but its inbox:
+//! writers take batches when they ask for them, and the owner takes events when it has room. So no slow peer and no
+//! slow owner can block it.
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ use crate::error::Error;
 use crate::identity::IdentityCall;
 use crate::peer::{Incarnation, PeerId, Timestamp};
 
-/// What the owner asks for.
+/// Commands of the owner.
 #[derive(Debug)]
 pub(super) enum Command {
     Post { peer: PeerId, number: MessageNumber, parcel: Parcel },
@@ -53,9 +53,9 @@ pub(super) struct Switchboard {
     lines: BTreeMap<PeerId, Line>,
     revoked: BTreeSet<PeerId>,
     news: News,
-    /// Connected peers from whom an acknowledgement may be awaited.
+    /// Connected peers that may owe an acknowledgement.
     awaited: BTreeSet<PeerId>,
-    /// Of the newest connection.
+    /// The generation of the newest connection.
     generation: u64,
     happenings: mpsc::Sender<SocketEvent>,
     to_hear: mpsc::Receiver<SocketEvent>,
@@ -97,7 +97,7 @@ impl Switchboard {
         })
     }
 
-    /// Works until the owner closes its links, or drops them.
+    /// Runs until the owner closes its links, or drops them.
     pub(super) async fn run(
         mut self,
         mut commands: mpsc::Receiver<Command>,
@@ -127,11 +127,11 @@ impl Switchboard {
         };
         let goodbye = if done.is_some() { Goodbye::Farewell } else { Goodbye::Gone };
         self.endpoint.close(goodbye.code(), b"");
-        // Bounded, because whoever misses a goodbye notices by itself.
+        // Bounded, because a peer that misses the goodbye notices by itself.
         let _ = timeout(Duration::from_secs(1), self.endpoint.wait_idle()).await;
         drop(self);
         if let Some(done) = done {
-            // Nobody waits for it if this fails.
+            // If this fails, the caller is gone.
             let _ = done.send(());
         }
     }
@@ -249,7 +249,7 @@ impl Switchboard {
         Ok(())
     }
 
-    /// A peer has said hello on some connection: take it up, or say why not.
+    /// A peer has said hello on a connection: adopt it, or refuse it with a reason.
     fn meet(&mut self, meeting: Meeting) {
         let Meeting { connection, certified, dialler, hello, ours, send, receive, decoder } = meeting;
         let peer = certified.peer;
@@ -321,7 +321,7 @@ impl Switchboard {
         }
     }
 
-    /// The present connection is over, by the peer's doing or by ours.
+    /// The present connection has ended, by the peer or by us.
     fn end(&mut self, peer: PeerId, ending: &Ending) {
         let Some(line) = self.lines.get_mut(&peer) else { return };
         let (goodbye, reason) = match ending {
@@ -344,7 +344,7 @@ impl Switchboard {
         }
     }
 
-    /// Tells the owner; a connection that is still needed is tried again as seldom as possible.
+    /// Reports it to the owner; a connection that is still needed is retried at the lowest rate.
     fn refuse(&mut self, peer: PeerId, refusal: Refusal) {
         tracing::warn!(%peer, %refusal, "link refused");
         self.news.refused(peer, refusal);
@@ -362,14 +362,15 @@ impl Switchboard {
         line.attempt = Attempt::Dialling { ordinal, task: tokio::spawn(dialling).abort_handle() };
     }
 
-    /// Every now and then: closes what is not used, and what rests on a certificate that is over.
+    /// Periodically closes unused connections, and those whose certificate has expired.
     fn make_round(&mut self) {
         let now = Timestamp::now();
         let mut over = Vec::new();
         for (peer, line) in &mut self.lines {
             let Some(live) = &line.live else { continue };
             line.failures = 0;
-            // Only whoever dialled may find a connection useless: the other cannot know whether it is held on purpose.
+            // Only the dialling side may consider a connection unused: the other cannot know whether it is held on
+            // purpose.
             let unused = live.rank.dialler() == self.me && !line.contact.held && line.delivery.is_quiet();
             if live.until < now {
                 over.push((*peer, Ending::Lost("the certificate has expired".to_owned())));
@@ -382,7 +383,7 @@ impl Switchboard {
         }
     }
 
-    /// Whoever has not acknowledged anything for a while may have been restarted.
+    /// A peer that has not acknowledged anything for a while may have been restarted.
     fn look_after_awaited(&mut self) {
         let lines = &mut self.lines;
         self.awaited.retain(|peer| match lines.get_mut(peer) {
