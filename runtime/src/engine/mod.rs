@@ -16,14 +16,14 @@
 //! | file | holds |
 //! |---|---|
 //! | `entry` | the records of the journal |
-//! | `correspondence` | the state of all links, as the journal records it |
+//! | `link_states` | the state of all links, as the journal records it |
 //! | `recovery` | from snapshot and records back to the machine |
-//! | `keeper` | the supervisor: what happens when an engine fails |
+//! | `supervisor` | the supervisor: what happens when an engine fails |
 
-mod correspondence;
 mod entry;
-mod keeper;
+mod link_states;
 mod recovery;
+mod supervisor;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind::AddrInUse;
@@ -35,7 +35,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{mpsc, oneshot};
 
-use self::correspondence::Correspondence;
+use self::link_states::LinkStates;
 use crate::data_directory::DataDirectory;
 use crate::error::Error;
 use crate::identity::{Identity, IdentityCall};
@@ -44,8 +44,8 @@ use crate::link::{self, Contact, Event, Links, MessageNumber};
 use crate::peer::{Incarnation, PeerId};
 
 pub use self::entry::Entry;
-pub use self::keeper::{Caller, Kept, keep};
 pub use self::recovery::{Past, Step, recover, retell};
+pub use self::supervisor::{Caller, Kept, keep};
 
 /// After this many records a snapshot of the machine is taken, so that a restart does not replay the whole history.
 const RECORDS_PER_SNAPSHOT: u64 = 10_000;
@@ -190,7 +190,7 @@ pub(super) struct Running<M: Machine> {
     machine: M,
     journal: Journal,
     links: Links,
-    correspondence: Correspondence,
+    link_states: LinkStates,
     effects: Arc<dyn EffectHandler<M>>,
     /// The outputs of steps that are not durable yet, with the callers that wait for them.
     held_back: Vec<Answer<M>>,
@@ -262,14 +262,14 @@ impl<M: Machine> Running<M> {
         if let Some(cut) = &found.cut {
             tracing::warn!(position = %cut.position, bytes = cut.bytes, "journal: truncated a tail that a crash left incomplete");
         }
-        let Past { machine, correspondence } = recover(opening.machine, &found, journal.directory())?;
+        let Past { machine, link_states } = recover(opening.machine, &found, journal.directory())?;
         let give_up = Instant::now() + SOCKET_PATIENCE;
         let (links, events) = loop {
             let links = link::Opening {
                 listen: opening.listen,
                 incarnation: opening.incarnation,
-                links: correspondence.link_states(),
-                revoked: correspondence.revoked().clone(),
+                links: link_states.link_states(),
+                revoked: link_states.revoked().clone(),
                 identity_calls: opening.identity_calls.clone(),
                 settings: opening.links.clone(),
             };
@@ -284,7 +284,7 @@ impl<M: Machine> Running<M> {
         for (peer, address) in &opening.held {
             links.introduce(*peer, Contact { address: Some(*address), held: true }).await?;
         }
-        for (peer, address) in correspondence.contacts() {
+        for (peer, address) in link_states.contacts() {
             links.introduce(*peer, Contact { address: Some(*address), held: false }).await?;
         }
         opening.effects.begin(&machine, links.address(), myself.clone());
@@ -293,7 +293,7 @@ impl<M: Machine> Running<M> {
             machine,
             journal,
             links,
-            correspondence,
+            link_states,
             effects: opening.effects,
             held_back: Vec::new(),
             onlookers: Vec::new(),
@@ -318,7 +318,7 @@ impl<M: Machine> Running<M> {
                 let at = Moment::now();
                 let entry = Entry::Received { at, from: peer, number, payload };
                 self.append(&entry)?;
-                self.correspondence.received(peer, number);
+                self.link_states.received(peer, number);
                 self.acknowledgements.insert(peer, number);
                 let Entry::Received { payload, .. } = entry else { unreachable!("it was made two lines above") };
                 self.step(|machine| machine.receive(at, peer, &payload), None)
@@ -326,12 +326,12 @@ impl<M: Machine> Running<M> {
             Event::Acknowledged { peer, through } => {
                 // It does not matter when this is durable: the receiver drops what is sent twice.
                 self.append(&Entry::Acknowledged { by: peer, through })?;
-                self.correspondence.acknowledged(peer, through);
+                self.link_states.acknowledged(peer, through);
                 self.is_indebted |= self.overflow.contains_key(&peer);
                 Ok(())
             }
             Event::Up { peer, incarnation } => {
-                if self.correspondence.met(peer, incarnation) {
+                if self.link_states.met(peer, incarnation) {
                     self.append(&Entry::Met { peer, incarnation })?;
                     self.is_indebted = true;
                 }
@@ -364,7 +364,7 @@ impl<M: Machine> Running<M> {
             }
         };
         for output in &outputs {
-            self.correspondence.record(output);
+            self.link_states.record(output);
         }
         self.held_back.push((outputs, reply));
         self.is_indebted = true;
@@ -395,7 +395,7 @@ impl<M: Machine> Running<M> {
             look(&self.machine);
         }
         if self.records_since_snapshot >= RECORDS_PER_SNAPSHOT {
-            let state = recovery::save(&self.machine, &self.correspondence)?;
+            let state = recovery::save(&self.machine, &self.link_states)?;
             tokio::task::block_in_place(|| self.journal.snapshot(&state))?;
             self.records_since_snapshot = 0;
         }

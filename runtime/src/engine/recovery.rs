@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::correspondence::Correspondence;
+use super::link_states::LinkStates;
 use super::{Entry, Machine, Moment, Output};
 use crate::error::Error;
 use crate::journal::{self, Record, RecordNumber, Recovery};
@@ -12,7 +12,7 @@ use crate::journal::{self, Record, RecordNumber, Recovery};
 pub struct Past<M> {
     /// The machine.
     pub machine: M,
-    pub(super) correspondence: Correspondence,
+    pub(super) link_states: LinkStates,
 }
 
 /// One step of a machine's history.
@@ -30,10 +30,10 @@ pub struct Step<E> {
 /// messages.
 pub fn recover<M: Machine>(machine: M, found: &Recovery, directory: &Path) -> Result<Past<M>, Error> {
     let unreadable = |record: RecordNumber| Error::UnreadableRecord { directory: directory.to_owned(), record };
-    let mut past = Past { machine, correspondence: Correspondence::default() };
+    let mut past = Past { machine, link_states: LinkStates::default() };
     if let Some(snapshot) = &found.snapshot {
         let mut bytes = snapshot.state.as_slice();
-        past.correspondence = Correspondence::read(&mut bytes).ok_or_else(|| unreadable(snapshot.number))?;
+        past.link_states = LinkStates::read(&mut bytes).ok_or_else(|| unreadable(snapshot.number))?;
         past.machine = past.machine.restore(bytes).ok_or_else(|| unreadable(snapshot.number))?;
     }
     for record in &found.records {
@@ -46,7 +46,7 @@ pub fn recover<M: Machine>(machine: M, found: &Recovery, directory: &Path) -> Re
 /// journal. A journal whose beginning was removed after a snapshot is refused.
 pub fn retell<M: Machine>(machine: M, directory: &Path) -> Result<Vec<Step<M::Effect>>, Error> {
     let unreadable = |record: RecordNumber| Error::UnreadableRecord { directory: directory.to_owned(), record };
-    let mut past = Past { machine, correspondence: Correspondence::default() };
+    let mut past = Past { machine, link_states: LinkStates::default() };
     let mut steps = Vec::new();
     for record in journal::history(directory)? {
         if steps.is_empty() && record.number != RecordNumber(1) {
@@ -59,8 +59,8 @@ pub fn retell<M: Machine>(machine: M, directory: &Path) -> Result<Vec<Step<M::Ef
 }
 
 /// Everything that [`recover`] needs to continue from here.
-pub(super) fn save<M: Machine>(machine: &M, correspondence: &Correspondence) -> Result<Vec<u8>, Error> {
-    let mut bytes = correspondence.write();
+pub(super) fn save<M: Machine>(machine: &M, link_states: &LinkStates) -> Result<Vec<u8>, Error> {
+    let mut bytes = link_states.write();
     bytes.extend(machine.save()?);
     Ok(bytes)
 }
@@ -70,21 +70,21 @@ impl<M: Machine> Past<M> {
         let entry = Entry::decode(&record.bytes)?;
         let outputs = match &entry {
             Entry::Received { at, from, number, payload } => {
-                self.correspondence.received(*from, *number);
+                self.link_states.received(*from, *number);
                 self.machine.receive(*at, *from, payload)
             }
             Entry::Happened { at, what } => self.witness(*at, what)?,
             Entry::Acknowledged { by, through } => {
-                self.correspondence.acknowledged(*by, *through);
+                self.link_states.acknowledged(*by, *through);
                 Vec::new()
             }
             Entry::Met { peer, incarnation } => {
-                self.correspondence.met(*peer, *incarnation);
+                self.link_states.met(*peer, *incarnation);
                 Vec::new()
             }
         };
         for output in &outputs {
-            self.correspondence.record(output);
+            self.link_states.record(output);
         }
         Some((entry, outputs))
     }

@@ -22,7 +22,7 @@ pub(super) enum SocketEvent {
     /// A dial failed, or its hello was not answered.
     DialFailed { peer: PeerId, ordinal: u64, ending: Ending },
     /// The peer has said hello on a connection.
-    Met(Box<Meeting>),
+    Met(Box<GreetedConnection>),
     /// Frames were received.
     Heard { peer: PeerId, generation: u64, frames: Vec<Frame> },
     /// The last batch is written; the next one can be sent.
@@ -33,7 +33,7 @@ pub(super) enum SocketEvent {
 
 /// A connection on which the peer has said hello.
 #[derive(Debug)]
-pub(super) struct Meeting {
+pub(super) struct GreetedConnection {
     pub(super) connection: Connection,
     pub(super) certified: Certified,
     pub(super) dialler: PeerId,
@@ -106,7 +106,11 @@ impl Ending {
 }
 
 /// Says hello on a connection that we dialled and waits for the answer.
-pub(super) async fn greet(connection: Connection, certified: Certified, ours: Hello) -> Result<Meeting, Ending> {
+pub(super) async fn greet(
+    connection: Connection,
+    certified: Certified,
+    ours: Hello,
+) -> Result<GreetedConnection, Ending> {
     let exchange = async {
         let mut send = connection.open_uni().await.map_err(|error| Ending::of(&error))?;
         let mut first = Vec::new();
@@ -117,11 +121,11 @@ pub(super) async fn greet(connection: Connection, certified: Certified, ours: He
         Ok((hello, send, receive, decoder))
     };
     let (hello, send, receive, decoder) = in_time(exchange).await?;
-    Ok(Meeting { connection, certified, dialler: ours.peer, hello, ours: Some(ours), send, receive, decoder })
+    Ok(GreetedConnection { connection, certified, dialler: ours.peer, hello, ours: Some(ours), send, receive, decoder })
 }
 
 /// Waits for the hello on a connection that the peer dialled.
-pub(super) async fn welcome(connection: Connection, certified: Certified) -> Result<Meeting, Ending> {
+pub(super) async fn welcome(connection: Connection, certified: Certified) -> Result<GreetedConnection, Ending> {
     let exchange = async {
         let receive = connection.accept_uni().await.map_err(|error| Ending::of(&error))?;
         let (hello, receive, decoder) = hear_hello(&connection, receive, &certified).await?;
@@ -130,7 +134,7 @@ pub(super) async fn welcome(connection: Connection, certified: Certified) -> Res
     };
     let (hello, send, receive, decoder) = in_time(exchange).await?;
     let dialler = certified.peer;
-    Ok(Meeting { connection, certified, dialler, hello, ours: None, send, receive, decoder })
+    Ok(GreetedConnection { connection, certified, dialler, hello, ours: None, send, receive, decoder })
 }
 
 async fn in_time<T>(exchange: impl Future<Output = Result<T, Ending>>) -> Result<T, Ending> {

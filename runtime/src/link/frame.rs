@@ -22,7 +22,7 @@ pub(super) struct Hello {
     pub(super) incarnation: Incarnation,
     /// Random id of this run of its program.
     pub(super) life: u64,
-    /// The ordinal of this connection; see `acquaintance.rs`.
+    /// The ordinal of this connection; see `known_peer.rs`.
     pub(super) ordinal: u64,
     /// The last message of the receiver that is in the sender's journal.
     pub(super) applied: MessageNumber,

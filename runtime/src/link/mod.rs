@@ -12,27 +12,27 @@
 //! | file | holds |
 //! |---|---|
 //! | `delivery` | the message numbers of one link; pure |
-//! | `acquaintance` | what is known of a peer, and which of two connections is newer; pure |
+//! | `known_peer` | what is known of a peer, and which of two connections is newer; pure |
 //! | `frame` | the wire format; pure |
-//! | `news` | events for the owner, bounded; pure |
-//! | `line` | one peer as the switchboard sees it |
+//! | `pending_events` | events for the owner, bounded; pure |
+//! | `peer_link` | one peer as the switchboard sees it |
 //! | `switchboard` | the one task that owns all of these |
 //! | `connection`, `dial`, `listen` | the tasks that touch sockets |
 //! | `limits` | all limits |
 //!
 //! What a payload means, the journal, and who may send what to whom are up to the owner.
 
-mod acquaintance;
 mod connection;
 mod delivery;
 mod dial;
 mod frame;
 #[cfg(test)]
 mod hostile_tests;
+mod known_peer;
 mod limits;
-mod line;
 mod listen;
-mod news;
+mod peer_link;
+mod pending_events;
 mod switchboard;
 
 use std::collections::{BTreeMap, BTreeSet};

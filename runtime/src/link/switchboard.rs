@@ -16,15 +16,15 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::acquaintance::{Rank, Verdict};
-use super::connection::{self, Ending, Goodbye, Meeting, SocketEvent};
+use super::connection::{self, Ending, Goodbye, GreetedConnection, SocketEvent};
 use super::delivery::{Arrival, Parcel};
 use super::dial::{self, Dial};
 use super::frame::{Frame, Hello};
+use super::known_peer::{Rank, Verdict};
 use super::limits::{NUDGE, QUEUE};
-use super::line::{Attempt, Line, Live};
 use super::listen::listen;
-use super::news::{News, Standing};
+use super::peer_link::{Attempt, Live, PeerLink};
+use super::pending_events::{PendingEvents, Standing};
 use super::{Contact, Event, LinkState, MessageNumber, Refusal, Settings, Violation};
 use crate::error::Error;
 use crate::identity::IdentityCall;
@@ -50,9 +50,9 @@ pub(super) struct Switchboard {
     endpoint: Endpoint,
     dialling: ClientConfig,
     settings: Settings,
-    lines: BTreeMap<PeerId, Line>,
+    lines: BTreeMap<PeerId, PeerLink>,
     revoked: BTreeSet<PeerId>,
-    news: News,
+    news: PendingEvents,
     /// Connected peers that may owe an acknowledgement.
     awaited: BTreeSet<PeerId>,
     /// The generation of the newest connection.
@@ -76,9 +76,9 @@ impl Switchboard {
         drawn.map_err(|unspecified| Error::identity("generate a random number")(unspecified.to_string()))?;
         let life = u64::from_le_bytes(life);
         let links = links.into_iter().filter(|(peer, _)| !revoked.contains(peer));
-        let lines = links.map(|(peer, state)| (peer, Line::new(state))).collect();
+        let lines = links.map(|(peer, state)| (peer, PeerLink::new(state))).collect();
         let (happenings, to_hear) = mpsc::channel(QUEUE);
-        let news = News::default();
+        let news = PendingEvents::default();
         let generation = 0;
         Ok(Self {
             me,
@@ -250,8 +250,8 @@ impl Switchboard {
     }
 
     /// A peer has said hello on a connection: adopt it, or refuse it with a reason.
-    fn meet(&mut self, meeting: Meeting) {
-        let Meeting { connection, certified, dialler, hello, ours, send, receive, decoder } = meeting;
+    fn meet(&mut self, meeting: GreetedConnection) {
+        let GreetedConnection { connection, certified, dialler, hello, ours, send, receive, decoder } = meeting;
         let peer = certified.peer;
         if self.revoked.contains(&peer) || peer == self.me {
             return Goodbye::Revoked.say(&connection, "revoked");
@@ -263,7 +263,7 @@ impl Switchboard {
             line.attempt = Attempt::None;
         }
         let rank = Rank::new(ours.map_or(hello.ordinal, |ours| ours.ordinal), dialler);
-        let verdict = line.acquaintance.weigh(&hello, rank, line.live.as_ref().map(|live| live.rank));
+        let verdict = line.known_peer.weigh(&hello, rank, line.live.as_ref().map(|live| live.rank));
         let verdict = verdict.and_then(|verdict| match verdict {
             Verdict::Newer { same_life } => line.delivery.agrees_with(&hello, same_life).map(|()| verdict),
             Verdict::Older => Ok(verdict),
@@ -355,7 +355,7 @@ impl Switchboard {
     fn dial_if_wanted(&mut self, peer: PeerId) {
         let Some(line) = self.lines.get_mut(&peer) else { return };
         let Some(address) = line.address().filter(|_| line.wants_connection() && peer != self.me) else { return };
-        let ordinal = line.acquaintance.next_ordinal();
+        let ordinal = line.known_peer.next_ordinal();
         let pause = dial::pause(&self.settings, line.failures);
         let dial = Dial { peer, address, ordinal, pause };
         let dialling = dial.run(self.endpoint.clone(), self.dialling.clone(), self.happenings.clone());
@@ -401,7 +401,7 @@ impl Switchboard {
         Hello { peer: me, incarnation, life, ordinal, applied: delivery.applied(), sent: delivery.sent() }
     }
 
-    fn line(&mut self, peer: PeerId) -> &mut Line {
-        self.lines.entry(peer).or_insert_with(|| Line::new(LinkState::default()))
+    fn line(&mut self, peer: PeerId) -> &mut PeerLink {
+        self.lines.entry(peer).or_insert_with(|| PeerLink::new(LinkState::default()))
     }
 }

@@ -42,7 +42,7 @@ pub(super) enum Verdict {
 }
 
 #[derive(Default, Debug)]
-pub(super) struct Acquaintance {
+pub(super) struct KnownPeer {
     incarnation: Option<Incarnation>,
     life: Option<u64>,
     former_life: Option<u64>,
@@ -50,7 +50,7 @@ pub(super) struct Acquaintance {
     ordinal: u64,
 }
 
-impl Acquaintance {
+impl KnownPeer {
     pub(super) fn of(incarnation: Option<Incarnation>) -> Self {
         Self { incarnation, ..Self::default() }
     }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn both_sides_choose_the_same_of_two_simultaneous_dials() {
-        let (mut at_a, mut at_b) = (Acquaintance::default(), Acquaintance::default());
+        let (mut at_a, mut at_b) = (KnownPeer::default(), KnownPeer::default());
         let (from_a, from_b) = (at_a.next_ordinal(), at_b.next_ordinal());
         let (by_a, by_b) = (Rank::new(from_a, A), Rank::new(from_b, B));
         at_a.meet(&hello(B, 1, from_b));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_new_life_wins_and_the_former_one_does_not_come_back() {
-        let mut at_a = Acquaintance::default();
+        let mut at_a = KnownPeer::default();
         at_a.meet(&hello(B, 1, 9));
         let present = Some(Rank::new(9, B));
         let restarted = hello(B, 2, 1);
@@ -123,10 +123,10 @@ mod tests {
 
     #[test]
     fn a_lost_connection_is_replaced_by_the_next_dial_of_the_same_side() {
-        let mut at_a = Acquaintance::default();
+        let mut at_a = KnownPeer::default();
         let first = at_a.next_ordinal();
         let second = at_a.next_ordinal();
-        let mut at_b = Acquaintance::default();
+        let mut at_b = KnownPeer::default();
         at_b.meet(&hello(A, 1, first));
         let verdict = at_b.weigh(&hello(A, 1, second), Rank::new(second, A), Some(Rank::new(first, A)));
         assert_eq!(verdict, Ok(Verdict::Newer { same_life: true }));
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_wiped_peer_is_refused() {
-        let mut at_a = Acquaintance::of(Some(Incarnation(7)));
+        let mut at_a = KnownPeer::of(Some(Incarnation(7)));
         let mut wiped = hello(B, 1, 1);
         assert!(matches!(at_a.weigh(&wiped, Rank::new(1, B), None), Err(Refusal::Wiped { .. })));
         wiped.incarnation = Incarnation(7);

@@ -62,7 +62,7 @@ pub async fn keep<M: Machine>(opening: Opening<M>) -> Result<Kept<M>, Error> {
     let (publish, announced) = oneshot::channel();
     let (halt, halted) = oneshot::channel();
     let arguments = Arguments { opening, publish, halt };
-    match Actor::spawn(None, Keeper::<M>(std::marker::PhantomData), arguments).await {
+    match Actor::spawn(None, Supervisor::<M>(std::marker::PhantomData), arguments).await {
         Ok(_) => {
             let engine = announced.await.map_err(|_| Error::LinksClosed)?;
             Ok(Kept { engine, halted })
@@ -80,7 +80,7 @@ fn cause(failure: ActorProcessingErr) -> Error {
     }
 }
 
-struct Keeper<M>(std::marker::PhantomData<fn() -> M>);
+struct Supervisor<M>(std::marker::PhantomData<fn() -> M>);
 
 struct Arguments<M: Machine> {
     opening: Opening<M>,
@@ -96,7 +96,7 @@ struct Watch<M: Machine> {
     journal: PathBuf,
 }
 
-impl<M: Machine> Actor for Keeper<M> {
+impl<M: Machine> Actor for Supervisor<M> {
     type Msg = ();
     type State = Watch<M>;
     type Arguments = Arguments<M>;
@@ -170,9 +170,9 @@ fn twice(error: Error, before: &str, journal: &std::path::Path) -> Error {
     }
 }
 
-async fn start<M: Machine>(keeper: &ActorRef<()>, opening: Opening<M>) -> Result<ActorRef<Message<M>>, Error> {
+async fn start<M: Machine>(supervisor: &ActorRef<()>, opening: Opening<M>) -> Result<ActorRef<Message<M>>, Error> {
     let engine = Engine::<M>(std::marker::PhantomData);
-    match Actor::spawn_linked(None, engine, opening, keeper.get_cell()).await {
+    match Actor::spawn_linked(None, engine, opening, supervisor.get_cell()).await {
         Ok((engine, _)) => Ok(engine),
         Err(SpawnErr::StartupFailed(failure)) => Err(cause(failure)),
         Err(other) => Err(Error::Engine { what: other.to_string() }),

@@ -8,10 +8,10 @@ use quinn::Connection;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::acquaintance::{Acquaintance, Rank};
 use super::connection::Goodbye;
 use super::delivery::DeliveryState;
 use super::frame::{self, Hello};
+use super::known_peer::{KnownPeer, Rank};
 use super::{Contact, LinkState, MessageNumber};
 use crate::peer::Timestamp;
 
@@ -19,9 +19,9 @@ use crate::peer::Timestamp;
 const FAILURES_MAX: u32 = 32;
 
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct PeerLink {
     pub(super) delivery: DeliveryState,
-    pub(super) acquaintance: Acquaintance,
+    pub(super) known_peer: KnownPeer,
     pub(super) contact: Contact,
     /// The address from which the peer last connected; it listens where it dials from.
     seen_at: Option<SocketAddr>,
@@ -51,7 +51,7 @@ pub(super) struct Live {
 }
 
 /// A dial that waits for its turn would keep the socket open after all others have ended.
-impl Drop for Line {
+impl Drop for PeerLink {
     fn drop(&mut self) {
         if let Attempt::Dialling { task, .. } = &self.attempt {
             task.abort();
@@ -70,10 +70,10 @@ pub(super) enum Attempt {
     Greeting { ordinal: u64 },
 }
 
-impl Line {
+impl PeerLink {
     pub(super) fn new(state: LinkState) -> Self {
         Self {
-            acquaintance: Acquaintance::of(state.incarnation),
+            known_peer: KnownPeer::of(state.incarnation),
             delivery: DeliveryState::resume(state),
             contact: Contact::default(),
             seen_at: None,
@@ -136,7 +136,7 @@ impl Line {
     /// Adopts a connection. The older one must have been dropped.
     pub(super) fn connect(&mut self, live: Live, their: &Hello, ours: &Hello, ours_is_said: bool) {
         assert!(self.live.is_none(), "the older connection is let go of before the newer is taken up");
-        self.acquaintance.meet(their);
+        self.known_peer.meet(their);
         self.delivery.connect(their, ours.applied);
         self.seen_at = Some(live.connection.remote_address());
         self.used = Instant::now();
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn whoever_is_said_to_be_elsewhere_is_not_dialled_where_it_was_seen() {
         let address = |port: u16| Some(SocketAddr::from(([127, 0, 0, 1], port)));
-        let mut line = Line::new(LinkState::default());
+        let mut line = PeerLink::new(LinkState::default());
         line.introduce(Contact { address: address(1), held: false });
         line.seen_at = address(2);
         // The configured address and the last seen one alternate.

@@ -9,14 +9,14 @@ use super::{Event, MessageNumber, Refusal};
 use crate::peer::{Incarnation, PeerId};
 
 #[derive(Default, Debug)]
-pub(super) struct News {
+pub(super) struct PendingEvents {
     /// Round-robin order; each peer with an event is here once.
     turns: VecDeque<PeerId>,
-    of: BTreeMap<PeerId, NewsOfPeer>,
+    of: BTreeMap<PeerId, EventsOfPeer>,
 }
 
 #[derive(Default, Debug)]
-struct NewsOfPeer {
+struct EventsOfPeer {
     standing: Option<Standing>,
     acknowledged: Option<MessageNumber>,
     refusal: Option<Refusal>,
@@ -30,7 +30,7 @@ pub(super) enum Standing {
     Down { farewell: bool },
 }
 
-impl News {
+impl PendingEvents {
     pub(super) fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }
@@ -70,15 +70,15 @@ impl News {
         event
     }
 
-    fn about(&mut self, peer: PeerId) -> &mut NewsOfPeer {
+    fn about(&mut self, peer: PeerId) -> &mut EventsOfPeer {
         self.of.entry(peer).or_insert_with(|| {
             self.turns.push_back(peer);
-            NewsOfPeer::default()
+            EventsOfPeer::default()
         })
     }
 }
 
-impl NewsOfPeer {
+impl EventsOfPeer {
     fn is_empty(&self) -> bool {
         self.standing.is_none() && self.acknowledged.is_none() && self.refusal.is_none() && self.messages.is_empty()
     }
