@@ -151,7 +151,7 @@ impl std::fmt::Display for Target {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// No component says what it takes.
-    #[error("no component of {0} says what load each can take (`load: 40000` under the component)")]
+    #[error("no component of {0} declares the load it can take (`load: 40000` under the component)")]
     Unknown(String),
     /// This one does not.
     #[error("there is no component `{0}` with a load{1}")]
@@ -172,7 +172,7 @@ impl Application {
             let silent = component_type.imports.iter().filter(|(_, it)| it.sort == NeedSort::Weak);
             for (import, _) in silent.filter(|(import, _)| !component_type.recipe.rebinds() && is_read(import)) {
                 remarks.push(format!(
-                    "`{name}` reads import `{import}`, which it could do without, and has no `rebind`: while it runs, it is not told when that comes or goes, and when it comes back with other values it is restarted"
+                    "`{name}` reads the weak import `{import}` but has no `rebind`: while it runs, it does not learn of new or removed providers, and it is restarted when a provider comes back with different values"
                 ));
             }
             let listed: BTreeSet<&str> =
@@ -181,7 +181,9 @@ impl Application {
                 component_type.resources.keys().filter(|it| !listed.is_empty() && !listed.contains(it.as_str()))
             {
                 let right = hint(unlisted, listed.iter().copied());
-                remarks.push(format!("`{name}` uses `{unlisted}`, which no VM lists, so nobody counts it{right}"));
+                remarks.push(format!(
+                    "`{name}` uses `{unlisted}`: no VM declares this resource, so it is not enforced{right}"
+                ));
             }
         }
         remarks
@@ -210,7 +212,7 @@ impl Application {
             if text.len() > RECIPE_BYTES_MAX {
                 let length = text.len();
                 return Err(format!(
-                    "it has {length} bytes, and a recipe at most {RECIPE_BYTES_MAX} (put large files elsewhere)"
+                    "its recipe would be {length} bytes long (at most {RECIPE_BYTES_MAX}; put large files elsewhere)"
                 ));
             }
             let file = sources.add(&name, &text);
@@ -223,7 +225,7 @@ impl Application {
         for (key, node) in document.section("components") {
             let name = reading.name(&key.text, key.span);
             if WAYS.iter().any(|(word, _)| *word == key.text) {
-                reading.wrong(key.span, format!("`{}` is a way to wire, and no name of a component", key.text));
+                reading.wrong(key.span, format!("`{}` is a keyword of `bind` and cannot name a component", key.text));
             }
             let read = read_component(key, node, &types, &secrets, &vms, &mut reading);
             match (name, read) {
@@ -335,8 +337,10 @@ fn read_vms(section: &[(Key, Node)], reading: &mut Reading) -> BTreeMap<Name, Vm
         let fields = reading.fields(node, "a group of VMs", VM_FIELDS);
         let most = fields.entry("most");
         if let (Some((key, _)), Some(_)) = (most, fields.get("count")) {
-            reading
-                .wrong(key.span, "either `count`, exactly so many, or `most`, as many as are used and at most so many");
+            reading.wrong(
+                key.span,
+                "use either `count` (exactly this many) or `most` (as many as needed, up to this many)",
+            );
         }
         let said = fields.entry("count").or(most);
         let count = said.and_then(|(key, node)| reading.count(node, &format!("`{}`", key.text))).unwrap_or(1);

@@ -43,26 +43,26 @@ pub(crate) fn read_component(
             }
             None => {
                 let right = hint(target.group.as_str(), vms.keys().map(Name::as_str));
-                reading.absent(node.span, format!("there is no group of VMs `{}`{right}", target.group));
+                reading.absent(node.span, format!("unknown VM group `{}`{right}", target.group));
             }
             Some(group) if target.index.is_some_and(|index| index >= group.count) => {
-                let says = format!("`{}` has {} VMs, counted from 0", target.group, group.count);
+                let says = format!("`{}` has {} VMs, numbered from 0", target.group, group.count);
                 reading.wrong(node.span, says);
             }
             Some(_) => on.push(target),
         }
     }
     if vms.is_empty() && fields.get("on").is_none() {
-        reading.absent(key.span, format!("`{}` runs nowhere: there are no VMs (`vms: {{ … }}`)", key.text));
+        reading.absent(key.span, format!("`{}` has no VM to run on: the file defines none (`vms: {{ … }}`)", key.text));
     }
     let Some(type_node) = fields.get("type") else {
-        reading.missing(&fields, &["type"], key.span, format!("`{}` has no type (`type: …`)", key.text));
+        reading.missing(&fields, &["type"], key.span, format!("`{}` needs a type (`type: …`)", key.text));
         return None;
     };
     let type_name = reading.text(type_node, "a type")?.to_owned();
     let Some((_, component_type)) = types.get(&type_name) else {
         let right = hint(&type_name, types.keys().map(String::as_str));
-        reading.absent(type_node.span, format!("there is no type `{}`{right}", type_name.escape_debug()));
+        reading.absent(type_node.span, format!("unknown type `{}`{right}", type_name.escape_debug()));
         return None;
     };
     let (parameters, secrets) = read_parameters(key, fields.get("parameters"), component_type, secrets, reading);
@@ -86,16 +86,21 @@ fn read_load(node: &Node, reading: &mut Reading) -> Option<Load> {
         Content::Map { .. } => {
             let fields = reading.fields(node, "a load", LOAD_FIELDS);
             let Some(each) = fields.get("each") else {
-                reading.missing(&fields, &["each"], node.span, "a load says what `each` can take");
+                reading.missing(
+                    &fields,
+                    &["each"],
+                    node.span,
+                    "a load needs `each`: the load that one component can take",
+                );
                 return None;
             };
             (each.clone(), fields.get("factor").cloned())
         }
         _ => (node.clone(), None),
     };
-    let most = reading.number(&each, "the most that each takes")?;
+    let most = reading.number(&each, "the load that one component can take")?;
     if most == 0 {
-        reading.wrong(each.span, "each takes at least 1");
+        reading.wrong(each.span, "`each` must be at least 1");
         return None;
     }
     let factor = factor.map_or(Some(1), |node| reading.number(&node, "a factor"))?;
@@ -119,7 +124,7 @@ fn read_parameters(
             if component_type.sound {
                 let right = hint(&key.text, names());
                 meant.extend(nearest(&key.text, names()));
-                reading.wrong(key.span, format!("there is no parameter `{}`{right}", key.text.escape_debug()));
+                reading.wrong(key.span, format!("unknown parameter `{}`{right}", key.text.escape_debug()));
             }
             continue;
         };
@@ -129,12 +134,12 @@ fn read_parameters(
                     Some(secret) => secrets.extend(secret.clone().map(|it| (key.text.clone(), it))),
                     None => {
                         let right = hint(text, known.keys().map(String::as_str));
-                        reading.absent(node.span, format!("there is no secret `{}`{right}", text.escape_debug()));
+                        reading.absent(node.span, format!("unknown secret `{}`{right}", text.escape_debug()));
                     }
                 },
                 _ => reading.wrong(
                     node.span,
-                    format!("`{}` is a secret, written {{ secret: NAME }}; its text is never in a file", key.text),
+                    format!("`{}` is a secret: write {{ secret: NAME }}, because the text of a secret never belongs into a file", key.text),
                 ),
             }
             continue;
@@ -143,7 +148,8 @@ fn read_parameters(
         if !parameter.sort.fits(&value) {
             match node.get("secret") {
                 Some(_) => {
-                    let says = format!("`{}` takes no secret (in the type, give it `type: secret`)", key.text);
+                    let says =
+                        format!("`{}` cannot take a secret (declare it with `type: secret` in the type)", key.text);
                     reading.wrong(node.span, says);
                 }
                 None => reading.not_of_sort(&key.text, parameter.sort, node),
@@ -159,8 +165,9 @@ fn read_parameters(
         match &parameter.default {
             Some(default) => drop(parameters.insert(name.clone(), default.clone())),
             None if meant.contains(&name.as_str()) => {}
-            None => reading
-                .wrong(key.span, format!("`{}` does not say its parameter `{name}`, which has no default", key.text)),
+            None => {
+                reading.wrong(key.span, format!("`{}` must set the parameter `{name}`, which has no default", key.text))
+            }
         }
     }
     (parameters, secrets)
@@ -179,7 +186,7 @@ fn read_wiring(key: &Key, node: &Node, reading: &mut Reading) -> Option<Wiring> 
         }
         Content::List { items, .. } => {
             if items.is_empty() {
-                reading.wrong(span, format!("`{}` is bound to an empty list (say `none`)", key.text));
+                reading.wrong(span, format!("`{}` is bound to an empty list (write `none`)", key.text));
             }
             Some(Wiring { to: targets(items, reading), way: None, span })
         }
@@ -202,7 +209,10 @@ fn read_target(node: &Node, reading: &mut Reading) -> Option<Target> {
     let (group, index) = match rest.split_once('[') {
         Some((group, index)) => {
             let Some(index) = index.strip_suffix(']').and_then(|index| index.parse().ok()) else {
-                reading.wrong(node.span, format!("`{}` is no name (write it like web or web[2])", text.escape_debug()));
+                reading.wrong(
+                    node.span,
+                    format!("`{}` is not a valid name (write it like web or web[2])", text.escape_debug()),
+                );
                 return None;
             };
             (group, Some(index))
@@ -225,7 +235,7 @@ pub(crate) fn override_counts(
             None => {
                 let file = sources.add("scale", &format!("{name}={count}"));
                 let right = hint(name, components.keys().map(Name::as_str));
-                let says = format!("there is no component `{}`{right}", name.escape_debug());
+                let says = format!("unknown component `{}`{right}", name.escape_debug());
                 reading.absent(Span { file, start: 0, end: name.len() }, says);
             }
         }

@@ -117,7 +117,7 @@ pub(crate) fn read_all(
     for (_, component_type) in types.values() {
         for (name, span) in component_type.conflicts.iter().filter(|(name, _)| !names.contains(name)) {
             let right = hint(name, names.iter().map(String::as_str));
-            reading.absent(*span, format!("there is no type `{}`{right}", name.escape_debug()));
+            reading.absent(*span, format!("unknown type `{}`{right}", name.escape_debug()));
         }
     }
     types
@@ -131,7 +131,7 @@ fn extended(section: &[(Key, Node)], key: &Key, node: &Node, reading: &mut Readi
         let Content::Scalar { text, .. } = &over.content else { break };
         let Some((_, under)) = section.iter().find(|(it, _)| it.text == *text) else {
             let right = hint(text, section.iter().map(|(it, _)| it.text.as_str()));
-            reading.absent(over.span, format!("there is no type `{}` to extend{right}", text.escape_debug()));
+            reading.absent(over.span, format!("cannot extend unknown type `{}`{right}", text.escape_debug()));
             break;
         };
         if names.contains(&text.as_str()) || names.len() >= EXTENDS_MAX {
@@ -243,7 +243,9 @@ fn parameter(name: &str, node: &Node, reading: &mut Reading) -> Option<Parameter
     if let Some(node) = default.filter(|node| !sort.fits(&Reading::value(node))) {
         match sort {
             Sort::Secret => {
-                let says = format!("`{name}` is a secret, and secrets have no default (they are never in a file)");
+                let says = format!(
+                    "`{name}` is a secret, and a secret cannot have a default (its text never belongs into a file)"
+                );
                 reading.wrong(node.span, says);
             }
             _ => reading.not_of_sort(name, sort, node),
@@ -262,7 +264,7 @@ fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
     }
     let fields = reading.fields(node, "an import", IMPORT_FIELDS);
     let Some(export) = fields.get("export") else {
-        let says = format!("import `{}` does not say which export it takes (`export: …`)", key.text);
+        let says = format!("import `{}` needs the name of an export (`export: …`)", key.text);
         reading.missing(&fields, &["export"], key.span, says);
         return None;
     };
@@ -273,7 +275,7 @@ fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
         reading.not_one_of(
             &fields,
             &sorts.map(|(word, _)| word),
-            "an import is one of strong, weak and value, not several",
+            "an import can be only one of strong, weak and value",
         );
     }
     let Some(((_, node), sort)) = given.first() else {
@@ -282,7 +284,7 @@ fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
     let all = matches!(&node.content, Content::Scalar { text, .. } if text == "all");
     let number = if all { None } else { Some(reading.count(node, "how many are needed (or `all`)")?) };
     if number == Some(0) && *sort != NeedSort::Weak {
-        reading.wrong(node.span, "an import that needs nobody is weak (`weak: 0`)");
+        reading.wrong(node.span, "an import that needs no provider must be weak (`weak: 0`)");
     }
     Some(TypeImport { export: export?, sort: *sort, number, span: key.span })
 }
@@ -296,8 +298,7 @@ fn export(node: &Node, known: &mut BTreeMap<Name, (Sort, Span)>, reading: &mut R
         let words: Vec<&str> = EXPORT_FIELDS.iter().copied().chain(node.get("secret").map(|_| "secret")).collect();
         let fields = reading.fields(node, "an export", &words);
         if let Some((key, _)) = fields.entry("secret") {
-            reading
-                .wrong(key.span, "a value that nobody is shown is of the type `secret` (`values: { NAME: secret }`)");
+            reading.wrong(key.span, "a secret value has the type `secret` (`values: { NAME: secret }`)");
         }
         export.capacity = fields.get("capacity").and_then(|node| reading.count(node, "a capacity"));
         fields.get("values")
@@ -322,7 +323,7 @@ fn export(node: &Node, known: &mut BTreeMap<Name, (Sort, Span)>, reading: &mut R
         let (before, _) = *known.entry(name.clone()).or_insert((sort, span));
         if before != sort {
             let says =
-                format!("`{name}` is of the type `{sort}` here and `{before}` in another export (a value has one)");
+                format!("`{name}` has the type `{sort}` here and `{before}` in another export (a value has one type)");
             reading.wrong(span, says);
         }
         export.values.push(name);
@@ -334,7 +335,7 @@ fn operation(key: &Key, reading: &mut Reading) -> Option<Operation> {
     let found = Operation::called(&key.text);
     if found.is_none() {
         let right = hint(&key.text, Operation::ALL.map(Operation::word));
-        reading.wrong(key.span, format!("there is no operation `{}`{right}", key.text.escape_debug()));
+        reading.wrong(key.span, format!("unknown operation `{}`{right}", key.text.escape_debug()));
     }
     found
 }
@@ -342,7 +343,7 @@ fn operation(key: &Key, reading: &mut Reading) -> Option<Operation> {
 fn patience_of(node: &Node, reading: &mut Reading) -> Option<Patience> {
     let fields = reading.fields(node, "a patience", PATIENCE_FIELDS);
     let Some(retries) = fields.get("retries") else {
-        reading.missing(&fields, &["retries"], fields.span, "a patience says how many `retries` there are");
+        reading.missing(&fields, &["retries"], fields.span, "a patience needs `retries`");
         return None;
     };
     let retries = reading.count(retries, "the number of retries");

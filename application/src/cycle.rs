@@ -35,11 +35,11 @@ pub(crate) fn check(application: &Application, others: &[Expansion], expansion: 
             group.wiring.get(*import).map_or_else(|| application.type_of(group).imports[*import].span, |it| it.span);
         let says = if circle.iter().all(|(_, edge)| edge.strong) {
             format!(
-                "strong imports go round in a circle, so that nobody could start first: {drawn}{first} (make one of them weak or value)"
+                "strong imports form a cycle, so no component could start first: {drawn}{first} (make one of them weak or value)"
             )
         } else {
             format!(
-                "these would restart each other without end, each with new values from the next: {drawn}{first} (give one of them a `rebind`, or values that are chosen `at: prepare`)"
+                "these components would restart each other forever, each with new values from the next: {drawn}{first} (give one of them a `rebind`, or choose its values `at: prepare`)"
             )
         };
         findings.add(span, says);

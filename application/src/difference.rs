@@ -235,7 +235,7 @@ fn needs(before: &Expansion, after: &Expansion, key: &Key) -> Vec<String> {
     let imports = after.definition_of(key).into_iter().flat_map(|it| it.imports.keys());
     let changed = imports.filter_map(|import| {
         let (one, other) = (before.need(key, import)?, after.need(key, import)?);
-        (one != other).then(|| format!("{import} needs {other}, not {}", one.number()))
+        (one != other).then(|| format!("import {import} needs {other} instead of {}", one.number()))
     });
     changed.collect()
 }
@@ -300,10 +300,10 @@ fn entries<K: Ord + std::fmt::Display, V>(
 ) {
     for (name, old) in one {
         match other.get(name) {
-            None => found.push(format!("{what} {name} goes")),
-            Some(new) if !same(old, new) => found.push(format!("{what} {name}")),
+            None => found.push(format!("{what} {name} removed")),
+            Some(new) if !same(old, new) => found.push(format!("{what} {name} changed")),
             Some(_) => {}
         }
     }
-    found.extend(other.keys().filter(|name| !one.contains_key(name)).map(|name| format!("{what} {name} comes")));
+    found.extend(other.keys().filter(|name| !one.contains_key(name)).map(|name| format!("{what} {name} added")));
 }

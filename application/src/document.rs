@@ -110,13 +110,13 @@ impl Document {
                 Some(VERSION) | None => {}
                 Some(other) => {
                     let says = format!(
-                        "the file is written in version {other} of the language, this program reads {VERSION} (upgrade it)"
+                        "the file uses version {other} of the language, and this program reads version {VERSION} (upgrade the program)"
                     );
                     reading.wrong(node.span, says);
                 }
             },
             None if is_main => {
-                let says = format!("a file begins with the version of its language: `holdfast: {VERSION}`");
+                let says = format!("the file must declare the version of the language: `holdfast: {VERSION}`");
                 reading.missing(&fields, &["holdfast"], Span::beginning(fields.span.file), says);
             }
             None => {}
@@ -124,7 +124,7 @@ impl Document {
         if is_main {
             self.application = fields.get("application").cloned();
             if self.application.is_none() {
-                let says = "the application has no name (`application: …`)";
+                let says = "the application needs a name (`application: …`)";
                 reading.missing(&fields, &["application"], Span::beginning(fields.span.file), says);
             }
         }
@@ -138,8 +138,7 @@ impl Document {
             for (key, node) in reading.entries(node, &format!("`{section}`")) {
                 match first.get(&key.text) {
                     Some(first) => {
-                        let says =
-                            format!("`{}` is described twice, and can only be changed under `override`", key.text);
+                        let says = format!("`{}` is defined twice; to change it, use `override`", key.text);
                         reading.findings.add_again(key.span, says, *first);
                     }
                     None => known.push((key.clone(), node.clone())),
@@ -168,7 +167,7 @@ impl Document {
                     Some(place) => known[place].1.overlay(node),
                     None => {
                         let right = hint(&key.text, known.iter().map(|(it, _)| it.text.as_str()));
-                        let says = format!("there is no `{}` under `{section}` to override{right}", key.text);
+                        let says = format!("cannot override unknown `{}` under `{section}`{right}", key.text);
                         reading.absent(key.span, says);
                     }
                 }
@@ -230,7 +229,7 @@ impl Document {
                 is_misspelt = fields.may_have(&["default"]);
                 let sort = fields.get("type").and_then(|node| {
                     if matches!(&node.content, Content::Scalar { text, .. } if text == "secret") {
-                        let says = "a variable is no secret: everybody sees it (name it under `secrets` instead)";
+                        let says = "a variable cannot be secret, because variables are stored in plain text (define it under `secrets`)";
                         reading.wrong(node.span, says);
                         return None;
                     }
@@ -247,14 +246,14 @@ impl Document {
                 reading.not_of_sort(&key.text, sort, wrong);
                 value = None;
             } else if value.is_none() && !is_misspelt {
-                let says = format!("`{0}` has no value (give it a default, or say --set {0}=…)", key.text);
+                let says = format!("`{0}` has no value (give it a default, or pass --set {0}=…)", key.text);
                 reading.absent(key.span, says);
             }
             if let Some(Node { span, content: Content::Scalar { text, .. } }) = &value {
                 let other = |it: &&(Key, Node)| text.contains(&format!("${{{}}}", it.0.text));
                 if let Some((other, _)) = self.section("variables").iter().find(other) {
                     let says = format!(
-                        "`${{{}}}` is not filled in here: variables are not made of each other (put them together where they are used)",
+                        "`${{{}}}` is not replaced here: a variable cannot refer to another one (combine them where they are used)",
                         other.text
                     );
                     reading.wrong(*span, says);
@@ -269,7 +268,7 @@ impl Document {
         let known = self.section("variables");
         if !known.iter().any(|(key, _)| key.text == name) {
             let right = hint(name, known.iter().map(|(key, _)| key.text.as_str()));
-            reading.absent(span, format!("there is no variable `{}`{right}", name.escape_debug()));
+            reading.absent(span, format!("unknown variable `{}`{right}", name.escape_debug()));
         }
     }
 }
@@ -308,17 +307,19 @@ fn filled(text: &str, span: Span, values: &BTreeMap<String, Option<Node>>, readi
         }
         done += before;
         let Some((name, after)) = after.split_once('}') else {
-            reading.wrong(span, "`${` without `}` (write $${ for the two letters themselves)");
+            reading.wrong(span, "`${` without `}` (write $${ for a literal `${`)");
             return done;
         };
         match values.get(name) {
             Some(Some(Node { content: Content::Scalar { text, .. }, .. })) => done += text,
-            Some(Some(_)) => reading.wrong(span, format!("`{name}` is a list or map, and cannot be part of a text")),
+            Some(Some(_)) => {
+                reading.wrong(span, format!("`{name}` is a list or a map, which cannot be part of a text"))
+            }
             // It was told already that it has no value.
             Some(None) => is_known = false,
             None => {
                 let right = hint(name, values.keys().map(String::as_str));
-                reading.absent(span, format!("there is no variable `{}`{right}", name.escape_debug()));
+                reading.absent(span, format!("unknown variable `{}`{right}", name.escape_debug()));
                 is_known = false;
             }
         }

@@ -54,7 +54,7 @@ case $told in
     *) systemctl status --no-pager --full --lines=10 "$1"; exit 1 ;;
 esac
 case $told in *"$(cat "$HOLDFAST_DIRECTORY/.unit")"*) exit ;; esac
-echo "$1 was started again by somebody else"
+echo "$1 was restarted from outside Holdfast"
 exit 1"#;
 /// How long an engine has beyond the grace, and how long a job may take.
 const ENGINE_MS: u64 = 20_000;
@@ -78,6 +78,12 @@ impl Driver {
 
 /// Reads `start`. `stop` is what the file says of it; `environment` the names of variables.
 pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environment: &[String]) -> Option<Driver> {
+    if let Content::Scalar { text, .. } = &node.content
+        && !node.is_nothing()
+    {
+        builder.reading.wrong(node.span, format!("write `start: {{ process: {text:?} }}`"));
+        return None;
+    }
     let fields = builder.reading.fields(node, "`start`", START_FIELDS);
     let limit = builder.time(&fields, "time-limit", 0).filter(|it| *it > 0);
     let sorts = ["process", "script", "systemd", "container"];
@@ -96,14 +102,14 @@ pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environm
         }
         [None, None, None, Some(node)] => container(builder, node, limit, stop, environment),
         _ => {
-            let says = "`start` is a `process` that stays, a `script` that ends, a unit of `systemd` or a `container`: one of them";
+            let says = "`start` needs exactly one of `process` (keeps running), `script` (ends), `systemd` (a unit) and `container`";
             builder.reading.not_one_of(&fields, &sorts, says);
             None
         }
     };
     if let (Some(Start::Process(_)), Some((key, _))) = (driver.as_ref().map(|it| &it.start), fields.entry("time-limit"))
     {
-        builder.reading.wrong(key.span, "`time-limit` is for what ends, and this stays");
+        builder.reading.wrong(key.span, "`time-limit` applies to commands that end, and this one keeps running");
     }
     driver
 }
@@ -145,7 +151,7 @@ fn container(
     let image = match &fields {
         Some(fields) => {
             if fields.get("image").is_none() {
-                builder.reading.missing(fields, &["image"], node.span, "a container has an `image`");
+                builder.reading.missing(fields, &["image"], node.span, "a container needs an `image`");
             }
             fields.get("image")?
         }

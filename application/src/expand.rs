@@ -90,7 +90,7 @@ impl Application {
             let length = definition.recipe.encode().len();
             if length > RECIPE_BYTES_MAX {
                 let says = format!(
-                    "the recipe of `{name}` has {length} bytes (at most {RECIPE_BYTES_MAX}; put large files elsewhere)"
+                    "the recipe of `{name}` is {length} bytes long (at most {RECIPE_BYTES_MAX}; put large files elsewhere)"
                 );
                 findings.add(group.span, says);
             }
@@ -172,7 +172,7 @@ impl Application {
                     continue;
                 }
                 let says = format!(
-                    "the template reads `imports.{name}[{last}]`, and `{key}` is bound to {bound} (bind it to more, or ask first: `{{% if imports.{name} | length > {last} %}}`)"
+                    "the template reads `imports.{name}[{last}]`, but `{key}` is bound to {bound} (bind it to more, or check first: `{{% if imports.{name} | length > {last} %}}`)"
                 );
                 findings.add(*span, says);
             }

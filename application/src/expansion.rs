@@ -215,7 +215,7 @@ impl fmt::Display for Reference {
 
 /// A text that is no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no key (write it like app[2])")]
+#[error("{0:?} is not a key (write it like app[2])")]
 pub struct KeyError(String);
 
 impl FromStr for Key {

@@ -39,7 +39,7 @@ pub fn format(name: &str, text: &str) -> Result<String, Problems> {
         _ => false,
     };
     if again.count() > 0 || !same || remarks.len() != comments.len() {
-        findings.add(Span::beginning(file), "the file cannot be brought into its usual form without changing it (a remark inside of braces or between words?)");
+        findings.add(Span::beginning(file), "the file cannot be formatted without changing its meaning (is there a comment inside braces or between words?)");
     }
     findings.conclude(&sources).map(|()| written)
 }

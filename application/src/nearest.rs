@@ -16,7 +16,7 @@ pub fn hint<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String
     let known: Vec<&str> = known.into_iter().collect();
     match (nearest(given, known.iter().copied()), known.len()) {
         (Some(name), _) => format!(" (did you mean `{name}`?)"),
-        (None, 1..=10) => format!(" (there is {})", listed(&known)),
+        (None, 1..=10) => format!(" (known: {})", listed(&known)),
         (None, _) => String::new(),
     }
 }
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(nearest("Operation", known), Some("operations"));
         assert_eq!(nearest("files", known), None);
         assert_eq!((nearest("bd", ["db"]), nearest("a", ["b"]), nearest("ab", ["b"])), (Some("db"), None, None));
-        assert_eq!(hint("zzz", ["a", "b", "c"]), " (there is `a`, `b` and `c`)");
+        assert_eq!(hint("zzz", ["a", "b", "c"]), " (known: `a`, `b` and `c`)");
         assert_eq!(hint("", []), "");
     }
 }

@@ -90,7 +90,7 @@ impl Node {
     pub(crate) fn in_words_instead_of(&self, fits: impl FnOnce(&str) -> bool) -> String {
         match &self.content {
             Content::Scalar { text, style: Style::Quoted } if fits(text) => {
-                format!("the text \"{}\" (take the quotes away)", text.escape_debug())
+                format!("the text \"{}\" (remove the quotes)", text.escape_debug())
             }
             _ => self.in_words(),
         }

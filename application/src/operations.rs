@@ -82,9 +82,10 @@ pub(crate) fn read(
     for (key, node) in entries(builder.reading, fields.get("environment"), "`environment`") {
         let is_variable = !key.text.is_empty() && key.text.chars().all(|it| it.is_ascii_alphanumeric() || it == '_');
         if !is_variable {
-            builder
-                .reading
-                .wrong(key.span, format!("`{}` is no name of an environment variable", key.text.escape_debug()));
+            builder.reading.wrong(
+                key.span,
+                format!("`{}` is not a valid name for an environment variable", key.text.escape_debug()),
+            );
         }
         let text = builder.template(node, "an environment variable", Stage::Run);
         recipe.environment.extend(text.map(|text| (key.text.clone(), text)));
@@ -120,7 +121,7 @@ pub(crate) fn read(
             Some(near) => format!("did you mean `{near}`?"),
             None => "add it to `values`, or write it to $HOLDFAST_VALUES in `announce`".into(),
         };
-        let says = format!("an export hands out `{value}`, but nothing says what it is ({right})");
+        let says = format!("an export passes on `{value}`, but nothing defines it ({right})");
         builder.reading.wrong(*span, says);
     }
     (recipe, builder.templates)
@@ -155,7 +156,7 @@ impl Builder<'_> {
         })?;
         let stage = if at == At::Prepare { Stage::EarlyValue } else { Stage::LateValue };
         let Some(template) = fields.get("template") else {
-            self.reading.missing(&fields, &["template"], node.span, "a value has a `template`");
+            self.reading.missing(&fields, &["template"], node.span, "a value needs a `template`");
             return None;
         };
         Some(HandedOut { template: self.template(template, "a template", stage)?, at })
@@ -190,7 +191,7 @@ impl Builder<'_> {
                 }
             }
             _ => {
-                let says = "a file has either a `template` or a file that it comes `from`";
+                let says = "a file needs exactly one of `template` and `from`";
                 self.reading.not_one_of(&fields, &["template", "from"], says);
                 None
             }
@@ -199,7 +200,7 @@ impl Builder<'_> {
         let file =
             RenderedFile { path: path.into(), template: template?, mode: given.map_or(mode, |(_, mode)| mode.into()) };
         if let Some((span, mode)) = given.filter(|_| file.permissions().is_none()) {
-            self.reading.wrong(span, format!("`{}` is no mode in octal, such as \"0600\"", mode.escape_debug()));
+            self.reading.wrong(span, format!("`{}` is not an octal mode such as \"0600\"", mode.escape_debug()));
         }
         Some(file)
     }
@@ -224,13 +225,13 @@ impl Builder<'_> {
             operations.check = operations.check.or(driver.check);
             operations.purge = operations.purge.or(driver.purge);
             if let (Start::Script(_), None, Some((key, _))) = (&driver.start, &stop.command, fields.entry("start")) {
-                let says = "what starts with a script needs a command that stops it (`stop: { command: … }`)";
+                let says = "a component that starts with a script needs a stop command (`stop: { command: … }`)";
                 self.reading.wrong(key.span, says);
             }
             if let (Start::Script(_), Some(Rebind::Signal(_)), Some((key, _))) =
                 (&driver.start, &operations.rebind, fields.entry("rebind"))
             {
-                let says = "there is no process that could be sent a signal (use `rebind: { command: … }`)";
+                let says = "there is no process to send a signal to (use `rebind: { command: … }`)";
                 self.reading.wrong(key.span, says);
             }
             operations.start = Some(driver.start);
@@ -251,7 +252,7 @@ impl Builder<'_> {
         let fields = self.reading.fields(node, "a command", COMMAND_FIELDS);
         let limit = self.time(&fields, "time-limit", TIME_LIMIT_MS);
         let Some(run) = fields.get("run") else {
-            self.reading.missing(&fields, &["run"], node.span, "a command says what to `run`");
+            self.reading.missing(&fields, &["run"], node.span, "a command needs `run`");
             return None;
         };
         let run = self.line(run, stage);
@@ -284,7 +285,7 @@ impl Builder<'_> {
         let Some(node) = fields.get(name) else { return Some(usual) };
         let time = self.reading.duration_ms(node, &format!("`{name}`"))?;
         if time == 0 {
-            self.reading.wrong(node.span, format!("`{name}` is longer than nothing"));
+            self.reading.wrong(node.span, format!("`{name}` must be longer than zero"));
         }
         Some(time)
     }
@@ -293,7 +294,7 @@ impl Builder<'_> {
     pub(crate) fn naming(&mut self, node: &Node, what: &str, stage: Stage) -> Option<String> {
         let text = self.template(node, what, stage)?;
         if text.trim().is_empty() || node.is_nothing() {
-            self.reading.wrong(node.span, format!("{what} is a text, not {}", node.in_words()));
+            self.reading.wrong(node.span, format!("{what} must be a text, not {}", node.in_words()));
         }
         Some(text)
     }
@@ -311,7 +312,7 @@ impl Builder<'_> {
                 Some(Rebind::Signal(self.reading.one_of(signal, "a signal", &SIGNALS)?))
             }
             _ => {
-                let says = "`rebind` is a `command` or a `signal`: one of them";
+                let says = "`rebind` needs exactly one of `command` and `signal`";
                 self.reading.not_one_of(&fields, &["command", "signal"], says);
                 None
             }
@@ -321,7 +322,7 @@ impl Builder<'_> {
     /// Where there is no command, none can take too long.
     fn without_command(&mut self, fields: &Fields<'_>) {
         if let Some((key, _)) = fields.entry("time-limit") {
-            self.reading.wrong(key.span, "`time-limit` is for a `command`, and there is none");
+            self.reading.wrong(key.span, "`time-limit` applies to a `command`, and there is none");
         }
     }
 

@@ -13,7 +13,9 @@ pub(crate) fn check(files: &[(Key, Node)], reading: &mut Reading) {
         match parts(&key.text) {
             Err(says) => reading.wrong(key.span, format!("{} {says}", in_words(&key.text))),
             Ok(parts) => match known.get(&parts) {
-                Some(other) => reading.wrong(key.span, format!("the same file as `{}`", other.text.escape_debug())),
+                Some(other) => {
+                    reading.wrong(key.span, format!("this is the same file as `{}`", other.text.escape_debug()))
+                }
                 None => drop(known.insert(parts, key)),
             },
         }
@@ -22,7 +24,7 @@ pub(crate) fn check(files: &[(Key, Node)], reading: &mut Reading) {
         let is_above = |length: &usize| known.contains_key(&path[..*length]);
         if let Some(above) = (1..path.len()).find(is_above).and_then(|length| known.get(&path[..length])) {
             let above = above.text.escape_debug();
-            reading.wrong(key.span, format!("`{above}` is a file, and no directory in which another could lie"));
+            reading.wrong(key.span, format!("`{above}` is a file, so another file cannot be inside it"));
         }
     }
 }
@@ -39,12 +41,12 @@ fn parts(path: &str) -> Result<Vec<&str>, &'static str> {
             "" | "." => {}
             ".." if parts.len() > least => drop(parts.pop()),
             ".." if is_absolute || is_open => {}
-            ".." => return Err("is outside of the component's directory (write such a path in full, from `/` on)"),
+            ".." => return Err("is outside the component's directory (write an absolute path)"),
             part => parts.push(part),
         }
     }
     let is_directory = path.ends_with('/') || matches!(path.rsplit('/').next(), Some("." | ".."));
-    if parts.len() == least || is_directory { Err("is no path of a file") } else { Ok(parts) }
+    if parts.len() == least || is_directory { Err("is not the path of a file") } else { Ok(parts) }
 }
 
 /// The pieces between slashes; those inside of a template do not count.

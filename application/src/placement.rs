@@ -80,14 +80,16 @@ pub(crate) fn place(
             && !application.vms.is_empty()
             && application.allowed(group).iter().all(|it| is_sound(&it.group));
         if let Some(first) = homeless.first().filter(|_| sound) {
-            let none = if application.drained.is_empty() { "there is no VM" } else { "each of its VMs is drained" };
+            let none = if application.drained.is_empty() { "there is no VM" } else { "all its VMs are drained" };
             let why = allowed.iter().find_map(|vm| site.lacks((name, group), vm)).unwrap_or_else(|| none.into());
             let places = application.allowed(group);
             let places: Vec<&str> = places.iter().map(|it| it.group.as_str()).collect();
+            let others = match homeless.len() - 1 {
+                0 => String::new(),
+                others => format!(" and {others} more of `{name}`"),
+            };
             let says = format!(
-                "{} of the {} components of `{name}` find no room on {}, `{first}` first: {why} (more VMs, or fewer components)",
-                homeless.len(),
-                group.count,
+                "`{first}`{others} cannot be placed on {}: {why} (add VMs, or use fewer components)",
                 crate::nearest::listed(&places)
             );
             findings.add(group.span, says);
@@ -127,7 +129,7 @@ impl<'a> Site<'a> {
         }
         let taken = |port: &u64| Some((*port, load?.ports.get(port)?));
         if let Some((port, other)) = self.ports.get(name).into_iter().flatten().find_map(taken) {
-            return Some(format!("a component of `{other}` is at port {port} of `{vm}` already"));
+            return Some(format!("port {port} of `{vm}` is already used by a component of `{other}`"));
         }
         let has = &self.application.vms.get(&vm.group)?.resources;
         for (resource, wanted) in &own.resources {
@@ -135,7 +137,7 @@ impl<'a> Site<'a> {
             let used = load.and_then(|it| it.used.get(resource.as_str())).copied().unwrap_or(0);
             if used.saturating_add(*wanted) > *has {
                 return Some(format!(
-                    "`{vm}` has {has} of {resource}, of which {used} are used, and it needs {wanted}"
+                    "`{vm}` has {has} of {resource}, {used} of it in use, and the component needs {wanted}"
                 ));
             }
         }

@@ -109,7 +109,7 @@ impl Findings {
             let place = sources.place(span);
             if let Some(first) = first.map(|it| sources.place(it)) {
                 says += &match first.file == place.file {
-                    true => format!(" (first in line {})", first.line),
+                    true => format!(" (first on line {})", first.line),
                     false => format!(" (first in {}:{})", first.file, first.line),
                 };
             }

@@ -27,7 +27,7 @@ impl Builder<'_> {
         let failures = fields.get("failures");
         let failures_max = failures.map_or(Some(usual.failures_max), |node| self.reading.count(node, "`failures`"));
         if failures_max == Some(0) || liveness_ms == Some(Some(0)) {
-            self.reading.wrong(node.span, "`failures` and `liveness` are at least 1");
+            self.reading.wrong(node.span, "`failures` and `liveness` must be at least 1");
         }
         let [interval, ready_within, attempt] =
             [("interval", usual.interval_ms), ("ready-within", usual.ready_within_ms), ("attempt", usual.attempt_ms)]
@@ -45,15 +45,15 @@ impl Builder<'_> {
     fn probe(&mut self, fields: &Fields<'_>) -> Option<Probe> {
         let ways = ["tcp", "http", "command"];
         if let (None, Some((key, _))) = (fields.get("tcp"), fields.entry("host")) {
-            self.reading.wrong(key.span, "`host` says where the port of `tcp` is, and there is none");
+            self.reading.wrong(key.span, "`host` belongs to `tcp`, which is missing");
         }
         match ways.map(|name| fields.get(name)) {
             [Some(node), None, None] => {
                 let host = fields.get("host").map(|node| self.naming(node, "`host`", Stage::Run));
                 let port = self.template(node, "`tcp`", Stage::Run)?;
                 if !port.contains("{{") && !port.contains("{%") && Sort::Port.read(port.trim()).is_none() {
-                    let right = if port.contains(':') { " (the address is `host`)" } else { "" };
-                    let says = format!("`tcp` is {}, not {}{right}", Sort::Port.wanted(), node.in_words());
+                    let right = if port.contains(':') { " (the address goes into `host`)" } else { "" };
+                    let says = format!("`tcp` must be {}, not {}{right}", Sort::Port.wanted(), node.in_words());
                     self.reading.wrong(node.span, says);
                 }
                 Some(Probe::Tcp { port, host: host.flatten() })
@@ -61,13 +61,14 @@ impl Builder<'_> {
             [None, Some(node), None] => {
                 let url = self.template(node, "`http`", Stage::Run)?;
                 if let Some(why) = not_http(&url) {
-                    self.reading.wrong(node.span, format!("`http` is an address such as http://host:port/path, {why}"));
+                    self.reading
+                        .wrong(node.span, format!("`http` must be an address such as http://host:port/path, {why}"));
                 }
                 Some(Probe::Http { url })
             }
             [None, None, Some(command)] => Some(Probe::Command { run: self.line(command, Stage::Run)? }),
             _ => {
-                let says = "`check` tries `tcp`, `http` or a `command`: one of them";
+                let says = "`check` needs exactly one of `tcp`, `http` and `command`";
                 self.reading.not_one_of(fields, &ways, says);
                 None
             }
@@ -83,14 +84,14 @@ fn not_http(url: &str) -> Option<String> {
     }
     let Some(rest) = url.trim().strip_prefix("http://") else {
         let is_encrypted = url.trim().starts_with("https://");
-        let right = if is_encrypted { " (nothing is encrypted here; a `command` can do it)" } else { "" };
+        let right = if is_encrypted { " (TLS is not supported here; use a `command`)" } else { "" };
         return Some(format!("not {shown}{right}"));
     };
     let Some((_, port)) = authority(rest).filter(|(address, _)| !address.is_empty()) else {
         return Some(format!("not {shown}"));
     };
     let is_port = port.is_empty() || port.contains('{') || Sort::Port.read(port).is_some();
-    (!is_port).then(|| format!("and {} is no port", crate::node::in_words(port)))
+    (!is_port).then(|| format!("and {} is not a port", crate::node::in_words(port)))
 }
 
 /// The address and the port of what follows `http://`; nothing if there is no address.

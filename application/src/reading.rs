@@ -89,7 +89,7 @@ impl Reading {
         match fields.among(names).as_slice() {
             [(under, _), .., (over, _)] if within(under.span) && !within(over.span) => {
                 let under = &under.text;
-                self.wrong(over.span, format!("{says} (take away what this is laid over: `{under}: ~`)"));
+                self.wrong(over.span, format!("{says} (remove what this overrides: `{under}: ~`)"));
             }
             [_, .., (second, _)] => self.wrong(second.span, says),
             _ => self.missing(fields, names, fields.span, says),
@@ -117,7 +117,7 @@ impl Reading {
     /// The entries of a map; nothing is an empty one.
     pub(crate) fn entries<'a>(&mut self, node: &'a Node, what: &str) -> &'a [(Key, Node)] {
         if !matches!(node.content, Content::Map { .. }) && !node.is_nothing() {
-            self.wrong(node.span, format!("{what} is a map, not {}", node.in_words()));
+            self.wrong(node.span, format!("{what} must be a map, not {}", node.in_words()));
         }
         node.entries()
     }
@@ -129,7 +129,7 @@ impl Reading {
             Content::List { items, .. } => items,
             Content::Scalar { .. } => std::slice::from_ref(node),
             Content::Map { .. } => {
-                self.wrong(node.span, format!("{what} is a list, not a map"));
+                self.wrong(node.span, format!("{what} must be a map, not a list"));
                 &[]
             }
         }
@@ -140,7 +140,7 @@ impl Reading {
         match &node.content {
             Content::Scalar { text, .. } if !node.is_nothing() => Some(text),
             _ => {
-                self.wrong(node.span, format!("{what} is a text, not {}", node.in_words()));
+                self.wrong(node.span, format!("{what} must be a text, not {}", node.in_words()));
                 None
             }
         }
@@ -165,7 +165,7 @@ impl Reading {
         };
         if read.is_none() {
             let found = node.in_words_instead_of(|text| text.parse::<u64>().is_ok());
-            self.wrong(node.span, format!("{what} is a whole number, not {found}"));
+            self.wrong(node.span, format!("{what} must be a whole number, not {found}"));
         }
         read
     }
@@ -175,7 +175,7 @@ impl Reading {
         let number = self.number(node, what)?;
         let count = u32::try_from(number).ok().filter(|count| *count <= 1_000_000);
         if count.is_none() {
-            self.wrong(node.span, format!("{what} is at most 1000000, not {number}"));
+            self.wrong(node.span, format!("{what} must be at most 1000000, not {number}"));
         }
         count
     }
@@ -185,7 +185,10 @@ impl Reading {
         let text = self.text(node, what)?;
         let read = read_duration_ms(text);
         if read.is_none() {
-            self.wrong(node.span, format!("{what} is a time such as 200ms, 5s, 2m or 1h, not {}", node.in_words()));
+            self.wrong(
+                node.span,
+                format!("{what} must be a duration such as 200ms, 5s, 2m or 1h, not {}", node.in_words()),
+            );
         }
         read
     }
@@ -196,13 +199,15 @@ impl Reading {
             it.is_ascii_alphabetic() || (place > 0 && (it.is_ascii_digit() || it == '-' || it == '_'))
         };
         if text.is_empty() || !text.char_indices().all(shape) {
-            let says =
-                format!("`{}` is no name (letters, digits, - and _, beginning with a letter)", text.escape_debug());
+            let says = format!(
+                "`{}` is not a valid name (use letters, digits, - and _, and begin with a letter)",
+                text.escape_debug()
+            );
             self.wrong(span, says);
             return None;
         }
         if text.len() > NAME_BYTES_MAX {
-            self.wrong(span, format!("the name has {} letters (at most {NAME_BYTES_MAX})", text.len()));
+            self.wrong(span, format!("the name is {} bytes long (at most {NAME_BYTES_MAX})", text.len()));
             return None;
         }
         Name::new(text).ok()
@@ -218,7 +223,7 @@ impl Reading {
     pub(crate) fn application(&mut self, node: &Node) -> Option<Name> {
         let name = self.named(node, "an application's name")?;
         if name.as_str().len() > APPLICATION_BYTES_MAX {
-            self.wrong(node.span, format!("an application's name has at most {APPLICATION_BYTES_MAX} letters"));
+            self.wrong(node.span, format!("the name of an application is at most {APPLICATION_BYTES_MAX} bytes long"));
             return None;
         }
         Some(name)
@@ -228,7 +233,7 @@ impl Reading {
     pub(crate) fn not_of_sort(&mut self, name: &str, sort: Sort, node: &Node) {
         let fits = |text: &str| sort.fits(&Self::plain(text));
         let found = node.in_words_instead_of(fits);
-        self.wrong(node.span, format!("`{name}` is {}, not {found}", sort.wanted()));
+        self.wrong(node.span, format!("`{name}` must be {}, not {found}", sort.wanted()));
     }
 
     /// A value of any sort, as YAML understands it: what is not in quotes may be a number, a boolean or nothing.

@@ -18,7 +18,7 @@ use std::{
 /// So many of a group are out already that no other may be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} {} not started, so {next} cannot be replaced with at most {out_max} of {group} out at once (help {} first, say a larger --rolling, or none)",
+    "{} {} not started, so {next} cannot be replaced with at most {out_max} of {group} out at once (repair {} first, pass a larger --rolling, or omit it)",
     listed(.out),
     if .out.len() == 1 { "is" } else { "are" },
     if .out.len() == 1 { "it" } else { "them" }

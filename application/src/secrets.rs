@@ -18,7 +18,7 @@ impl Application {
         let mut findings = Findings::default();
         for (name, why) in reasons {
             let span = self.secrets.get(name).copied().unwrap_or(Span::beginning(0));
-            findings.add(span, format!("secret `{name}` cannot be had: {why}"));
+            findings.add(span, format!("secret `{name}` is unavailable: {why}"));
         }
         findings.conclude(&self.sources).err().unwrap_or(Problems(Vec::new()))
     }
@@ -39,17 +39,13 @@ pub(crate) fn read(
         let given = sorts.map(|name| fields.entry(name));
         let mut given = given.into_iter().flatten();
         let (Some((from, node)), None) = (given.next(), given.next()) else {
-            reading.not_one_of(
-                &fields,
-                &sorts,
-                "a secret comes from the `environment`, a `file` or a `command`: one of them",
-            );
+            reading.not_one_of(&fields, &sorts, "a secret needs exactly one of `environment`, `file` and `command`");
             secrets.insert(key.text.clone(), None);
             continue;
         };
         let text = reading.text(node, &format!("`{}`", from.text));
         if text.is_some_and(|text| text.trim().is_empty()) {
-            reading.wrong(node.span, format!("`{}` says where the secret is, and this is empty", from.text));
+            reading.wrong(node.span, format!("`{}` is empty, and must say where the secret is", from.text));
         }
         let place = text.map(|text| match from.text.as_str() {
             "file" => from_main(sources, node.span, text),

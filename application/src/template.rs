@@ -90,7 +90,7 @@ pub(crate) fn check(
         let text = &template.text;
         if let Some((at, why)) = excess(text) {
             let place = sources.within(template.span, text, at..at + 2);
-            reading.wrong(place.unwrap_or(template.span), format!("no template: {why}"));
+            reading.wrong(place.unwrap_or(template.span), format!("template: {why}"));
             continue;
         }
         match parse(text, "template", Default::default(), WhitespaceConfig::default()) {
@@ -130,12 +130,12 @@ fn explain(error: &minijinja::Error, text: &str) -> (Range<usize>, String) {
     if detail.contains("end of input") && unclosed {
         let (opens, closes) = if text[opened..].starts_with("{%") { ("{%", "%}") } else { ("{{", "}}") };
         let says = format!(
-            "no template: `{opens}` is not closed (with `{closes}`; for the letters themselves write {{{{ '{opens}' }}}})"
+            "template: `{opens}` is not closed with `{closes}` (for a literal `{opens}` write {{{{ '{opens}' }}}})"
         );
         return (opened..opened + 2, says);
     }
     if let Some((at, word)) = open_block(text).filter(|_| detail.contains("end of input")) {
-        let says = format!("no template: `{{% {word} … %}}` is not closed (with `{{% end{word} %}}`)");
+        let says = format!("template: `{{% {word} … %}}` is not closed with `{{% end{word} %}}`");
         return (at..at + 2, says);
     }
     // Where the place is not known exactly, it is the line.
@@ -144,7 +144,7 @@ fn explain(error: &minijinja::Error, text: &str) -> (Range<usize>, String) {
     let letters = text[start..].len() - text[start..].trim_start().len();
     let whole = start + letters..start + text[start..].lines().next().map_or(0, str::len);
     let exact = error.range().filter(|it| text.get(it.clone()).is_some_and(|it| !it.trim().is_empty()));
-    (exact.unwrap_or(whole), format!("no template: {detail}"))
+    (exact.unwrap_or(whole), format!("template: {detail}"))
 }
 
 /// The last block that is opened and not closed.
@@ -389,7 +389,7 @@ impl Walk<'_> {
             }
             ast::Expr::Test(it) => {
                 if !TESTS.contains(&it.name) {
-                    self.wrong(it.name, format!("there is no test `{}`{}", it.name, hint(it.name, TESTS)));
+                    self.wrong(it.name, format!("unknown test `{}`{}", it.name, hint(it.name, TESTS)));
                 }
                 self.decide(&it.expr);
                 it.args.iter().for_each(|it| self.argument(it));
@@ -453,7 +453,7 @@ impl Walk<'_> {
                 _ => continue,
             };
             let says = format!(
-                "the template calculates with `{name}`, which is a text (where it comes from, give it a type such as `integer`; or write `{name} | int`)"
+                "the template calculates with `{name}`, which is a text (declare it with a type such as `integer`, or write `{name} | int`)"
             );
             self.wrong(name, says);
         }

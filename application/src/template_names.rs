@@ -18,7 +18,7 @@ pub(crate) const ALWAYS: [&str; 6] = ["imports", "parameters", "values", "name",
 impl Walk<'_> {
     pub(crate) fn filter(&mut self, it: &ast::Filter<'_>) -> Meaning {
         if !FILTERS.contains(&it.name) {
-            self.wrong(it.name, format!("there is no filter `{}`{}", it.name, hint(it.name, FILTERS)));
+            self.wrong(it.name, format!("unknown filter `{}`{}", it.name, hint(it.name, FILTERS)));
         }
         let is_default = ["default", "d"].contains(&it.name);
         let meaning = match &it.expr {
@@ -71,7 +71,7 @@ impl Walk<'_> {
                 let known = ALWAYS.into_iter().chain(self.own.iter().map(String::as_str));
                 // A command may write a value that no export hands on; but a slip looks the same.
                 let writes = self.writes_values();
-                let also = if writes { format!(" what a command writes is `values.{name}`") } else { String::new() };
+                let also = if writes { format!(" If a command writes it, use `values.{name}`") } else { String::new() };
                 let meant = if self.component_type.parameters.contains_key(name) {
                     format!(" (did you mean `parameters.{name}`?{also})")
                 } else if self.component_type.imports.keys().any(|it| it.as_str() == name) {
@@ -82,7 +82,7 @@ impl Walk<'_> {
                 } else {
                     hint(name, known)
                 };
-                self.wrong(name, format!("the template reads `{name}`, which is not there{meant}"));
+                self.wrong(name, format!("the template reads the unknown name `{name}`{meant}"));
                 Meaning::Anything
             }
         }
@@ -102,7 +102,7 @@ impl Walk<'_> {
             }
             None if self.template.stage == Stage::EarlyValue => {
                 let says =
-                    format!("the template reads `{text}` before any command has written it (say `at: start` here)");
+                    format!("the template reads `{text}` before any command has written it (add `at: start` here)");
                 self.wrong(text, says);
             }
             Some(_) if self.branches == 0 => {
@@ -125,15 +125,15 @@ impl Walk<'_> {
     pub(crate) fn function(&mut self, name: &str, has_arguments: bool) {
         let ports = matches!(self.template.stage, Stage::EarlyValue | Stage::LateValue);
         if name == "free_port" && !ports {
-            self.wrong(name, "`free_port()` can be asked for in `values` only (name the value here)");
+            self.wrong(name, "`free_port()` is available in `values` only (define a value, and use it here)");
         } else if name == "free_port" && has_arguments {
-            self.wrong(name, "`free_port()` is told nothing: it is any port that is free");
+            self.wrong(name, "`free_port()` takes no arguments");
         } else if name != "free_port"
             && !FUNCTIONS.contains(&name)
             && !self.scopes.iter().any(|it| it.contains_key(name))
         {
             let known = FUNCTIONS.into_iter().chain(["free_port"]);
-            self.wrong(name, format!("there is no function `{name}`{}", hint(name, known)));
+            self.wrong(name, format!("unknown function `{name}`{}", hint(name, known)));
         }
     }
 
@@ -143,7 +143,7 @@ impl Walk<'_> {
             Meaning::Parameters => {
                 let Some(parameter) = self.component_type.parameters.get(name) else {
                     let right = hint(name, self.component_type.parameters.keys().map(String::as_str));
-                    let says = format!("the template reads `parameters.{name}`, and there is no such parameter{right}");
+                    let says = format!("the template reads the unknown parameter `parameters.{name}`{right}");
                     self.wrong(name, says);
                     return Meaning::Anything;
                 };
@@ -158,23 +158,20 @@ impl Walk<'_> {
                 }
                 if !self.writes_values() && !self.asked.contains(name) {
                     let right = hint(name, self.own.iter().map(String::as_str));
-                    self.wrong(name, format!("the template reads `values.{name}`, and there is no such value{right}"));
+                    self.wrong(name, format!("the template reads the unknown value `values.{name}`{right}"));
                 }
             }
             Meaning::Imports => {
                 let imports = &self.component_type.imports;
                 if matches!(self.template.stage, Stage::Prepare | Stage::EarlyValue) {
-                    self.wrong(name, format!("the template reads `imports.{name}` before anything is bound (imports are known from `configure` on, and in values `at: start`)"));
+                    self.wrong(name, format!("the template reads `imports.{name}` before anything is bound (imports are available from `configure` on, and in values with `at: start`)"));
                     return Meaning::Anything;
                 }
                 match imports.keys().find(|it| it.as_str() == name) {
                     Some(import) => return Meaning::Import(import.clone()),
                     None => {
                         let right = hint(name, imports.keys().map(Name::as_str));
-                        self.wrong(
-                            name,
-                            format!("the template reads `imports.{name}`, and there is no such import{right}"),
-                        );
+                        self.wrong(name, format!("the template reads the unknown import `imports.{name}`{right}"));
                     }
                 }
             }
@@ -182,7 +179,7 @@ impl Walk<'_> {
                 self.wrong(
                     name,
                     format!(
-                        "`imports.{import}` is a list (write `imports.{import}[0].{name}`, or go through it with `for`)"
+                        "`imports.{import}` is a list (write `imports.{import}[0].{name}`, or loop over it with `for`)"
                     ),
                 );
             }

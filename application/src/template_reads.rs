@@ -44,7 +44,7 @@ pub(crate) fn check_order(needs: &BTreeMap<Name, BTreeSet<Name>>, templates: &[T
         let drawn: Vec<String> = circle.iter().chain(circle.first()).map(|name| format!("`{name}`")).collect();
         let template = templates.iter().find(|it| it.value.as_ref() == circle.first().copied());
         if let Some(template) = template {
-            let says = format!("none of these values can be chosen first: {}", drawn.join(" → "));
+            let says = format!("these values depend on each other in a cycle: {}", drawn.join(" → "));
             reading.wrong(template.span, says);
         }
     }
@@ -83,7 +83,7 @@ pub(crate) fn check_secrets(component_type: &ComponentType, sorts: &Sorts, findi
         let template = component_type.templates.iter().find(|it| it.value.as_ref() == Some(name));
         if let (Some(template), Some(secret)) = (template, secret_in(name, component_type, sorts)) {
             let says = format!(
-                "`{name}` holds the secret `{secret}`, and would be shown where it is handed on (make it one: `values: {{ {name}: secret }}` in its export)"
+                "`{name}` contains the secret `{secret}` and would be shown in plain text (declare it as a secret: `values: {{ {name}: secret }}` in its export)"
             );
             findings.add(template.span, says);
         }

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 pub(crate) fn check_literals(recipe: &Recipe, templates: &[TemplateText], reading: &mut Reading) {
     for (name, sort, template) in sorted(recipe, templates).filter(|(.., it)| it.is_literal()) {
         if sort.read(&template.text).is_none() {
-            let says = format!("`{name}` is {}, not {}", sort.wanted(), in_words(&template.text));
+            let says = format!("`{name}` must be {}, not {}", sort.wanted(), in_words(&template.text));
             reading.wrong(template.span, says);
         }
     }
@@ -32,7 +32,8 @@ pub(crate) fn check_chosen(group: &Name, recipe: &Recipe, templates: &[TemplateT
     for (name, sort, template) in sorted(recipe, templates).filter(|(.., it)| !it.is_literal()) {
         if let Some(text) = recipe.known(name).filter(|text| sort.read(text).is_none()) {
             let (wanted, found) = (sort.wanted(), in_words(&text));
-            let says = format!("`{name}` is {wanted}, not {found} (as it is with the parameters of `{group}`)");
+            let says =
+                format!("`{name}` must be {wanted}, not {found} (the text that the parameters of `{group}` give)");
             findings.add(template.span, says);
         }
     }
@@ -71,14 +72,14 @@ fn check_read(
             if read.in_any_case && !export.values.contains(value) {
                 let known: Vec<&str> = export.values.iter().map(Name::as_str).collect();
                 let says = format!(
-                    "{reads}, and `{provider}`, to which `{client}` is bound, has only {} in export `{}`",
+                    "{reads}, but `{provider}`, to which `{client}` is bound, has only {} in export `{}`",
                     listed(&known),
                     import.export
                 );
                 findings.add(read.span, says);
             } else if import.sort == NeedSort::Value && export.values.contains(value) && is_late(recipe, value) {
                 let says = format!(
-                    "{reads}, which `{provider}` chooses only when it starts: a `value` import does not wait for that (choose it before, or need it `strong`)"
+                    "{reads}, which `{provider}` chooses only when it starts: a `value` import does not wait for that (choose the value `at: prepare`, or make the import `strong`)"
                 );
                 findings.add(read.span, says);
             }
@@ -119,7 +120,7 @@ impl Application {
                         (Some(both), _) => *before = both,
                         (None, Some(wiring)) if is_read => {
                             let says = format!(
-                                "import `{import_name}` of `{name}` may be bound to `{first}`, where `{value}` is of the type `{before}`, and to `{provider}`, where it is `{sort}` (give it one type, or bind to one of them)"
+                                "import `{import_name}` of `{name}` may be bound to `{first}`, where `{value}` has the type `{before}`, and to `{provider}`, where it has the type `{sort}` (use one type, or bind to one of them)"
                             );
                             findings.add(wiring.span, says);
                         }

@@ -86,7 +86,7 @@ pub(crate) fn wire(
             let (provider, clients) = (&market.providers[*place], market.clients[*place]);
             let capacity = market.capacity[*place].unwrap_or_default();
             let says = format!(
-                "`{provider}.{}` takes {capacity} clients, and {clients} are bound to it",
+                "`{provider}.{}` has a capacity of {capacity} clients, and {clients} are bound to it",
                 demand.import.export
             );
             findings.add(demand.span, says);
@@ -186,7 +186,7 @@ fn demand<'a>(
             let group_names: Vec<&str> = groups.iter().map(|it| it.as_str()).collect();
             if groups.len() > 1 {
                 let says = format!(
-                    "import `{import_name}` of `{name}` could be bound to {} (say which: `bind: {{ {import_name}: {} }}`, or `none`)",
+                    "import `{import_name}` of `{name}` could be bound to {} (choose with `bind: {{ {import_name}: {} }}`, or `none`)",
                     listed(&group_names),
                     group_names[0]
                 );
@@ -215,7 +215,7 @@ fn demand<'a>(
         if !named.is_empty() {
             let named: Vec<String> = named.iter().map(ToString::to_string).collect();
             let says = format!(
-                "import `{import_name}` of `{name}` is bound to `{}`, of which there are none (`count`)",
+                "import `{import_name}` of `{name}` is bound to `{}`, whose `count` is 0",
                 named.join("` and `")
             );
             findings.add(span, says);
@@ -235,12 +235,12 @@ fn nobody(
     let needs = format!("import `{import_name}` of `{name}` needs export `{export}`");
     if application.type_of(group).exports.contains_key(export) {
         return format!(
-            "{needs}, which only `{name}` itself has (say so: `bind: {{ {import_name}: {{ from: {name} }} }}`)"
+            "{needs}, which only `{name}` itself has (if that is intended: `bind: {{ {import_name}: {{ from: {name} }} }}`)"
         );
     }
     let offers = |it: &(&Name, &ComponentGroup)| application.type_of(it.1).exports.contains_key(export);
     if let Some((other, _)) = application.components.iter().find(offers) {
-        return format!("{needs}, which `{other}` has, of which there are none (`count`)");
+        return format!("{needs}, which `{other}` has, but its `count` is 0");
     }
     let known = application.components.values().flat_map(|it| application.type_of(it).exports.keys());
     let known: BTreeSet<&str> = known.map(Name::as_str).collect();
@@ -264,7 +264,7 @@ fn providers(
             }
             let Some(found) = application.components.get(group) else {
                 return Err(format!(
-                    "there is no component `{group}`{}",
+                    "unknown component `{group}`{}",
                     hint(group.as_str(), application.components.keys().map(Name::as_str))
                 ));
             };
@@ -275,7 +275,7 @@ fn providers(
                 // Nobody says whether the manager has none, or was not asked.
                 if existing.others.is_empty() {
                     return Err(format!(
-                        "no application `{home}` is known here (apply it first; `plan` asks the manager with `--live` only)"
+                        "unknown application `{home}` (apply it first; `plan` asks the manager only with `--live`)"
                     ));
                 }
                 let known = existing.others.iter().map(|it| it.application.as_str());
@@ -293,7 +293,7 @@ fn providers(
         return Err(format!("`{group}` does not export `{}` (it exports {})", import.export, listed(&exports)));
     }
     if let Some(index) = index.filter(|index| *index >= count) {
-        return Err(format!("there is no `{group}[{index}]`: `{group}` has {count}, counted from 0"));
+        return Err(format!("there is no `{group}[{index}]`: `{group}` has {count}, numbered from 0"));
     }
     let indices = index.map_or(0..count, |index| index..index + 1);
     let reference = |index| Reference { application: home.cloned(), key: Key::new(group, index) };
@@ -324,15 +324,15 @@ fn fixed(demand: &Demand<'_>, market: &mut Market, findings: &mut Findings) -> V
     if let Some(index) = short {
         let says = match demand.way {
             Way::Index if needed > 1 => format!(
-                "`{name}[{index}].{import_name}` needs {needed} providers, and by index each has one (bind it to `all` or `one`)"
+                "`{name}[{index}].{import_name}` needs {needed} providers, but `index` gives each client one (bind it to `all` or `one`)"
             ),
             Way::Index => format!(
-                "`{name}[{index}]` has no partner: there are {} providers for {} clients of `{import_name}` by index",
+                "`{name}[{index}]` has no provider: by `index` there are {} providers for {} clients of `{import_name}`",
                 candidates.len(),
                 group.count
             ),
             _ => format!(
-                "`{name}[{index}].{import_name}` needs {needed} providers, and is bound to {}",
+                "`{name}[{index}].{import_name}` needs {needed} providers, but is bound to {}",
                 bound[index].len()
             ),
         };
@@ -388,11 +388,11 @@ fn one(
         let room = candidates.iter().try_fold(0_u64, |sum, place| Some(sum + u64::from(market.capacity[*place]?)));
         let why = match room {
             _ if candidates.len() < wanted => format!("there are {} of them", candidates.len()),
-            Some(room) => format!("they have room for {room} clients together"),
+            Some(room) => format!("together they have capacity for {room} clients"),
             None => format!("there are {} of them", candidates.len()),
         };
         let says = format!(
-            "{left_out} of the {} components of `{name}` do not find the {wanted} providers that `{import_name}` needs: {why} (more providers, or more capacity of export `{}`)",
+            "{left_out} of the {} components of `{name}` cannot be bound to the {wanted} providers that `{import_name}` needs: {why} (add providers, or raise the capacity of export `{}`)",
             group.count, import.export
         );
         findings.add(demand.span, says);

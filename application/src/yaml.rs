@@ -32,7 +32,7 @@ pub(crate) fn parse_foreign(file: usize, text: &str, findings: &mut Findings) ->
 
 fn read(file: usize, text: &str, findings: &mut Findings, anchors: Option<Anchors>) -> (Option<Node>, Vec<Comment>) {
     if text.len() > FILE_BYTES_MAX {
-        let says = format!("the file has {} bytes (at most {FILE_BYTES_MAX})", text.len());
+        let says = format!("the file is {} bytes long (at most {FILE_BYTES_MAX})", text.len());
         findings.add(Span::beginning(file), says);
         return (None, Vec::new());
     }
@@ -44,7 +44,7 @@ fn read(file: usize, text: &str, findings: &mut Findings, anchors: Option<Anchor
             Ok((event, span)) => builder.take(event, span),
             Err(error) => {
                 let start = error.marker().byte_offset().unwrap_or_default();
-                builder.findings.add(Span { file, start, end: start + 1 }, format!("no YAML: {}", error.info()));
+                builder.findings.add(Span { file, start, end: start + 1 }, format!("invalid YAML: {}", error.info()));
                 break;
             }
         }
@@ -107,11 +107,11 @@ impl Builder<'_> {
         let range = span.byte_range().unwrap_or(0..0);
         let span = Span { file: self.file, start: range.start, end: range.end };
         if event.tag().is_some() {
-            self.findings.add(span, "a tag is no part of the language (take it away)");
+            self.findings.add(span, "YAML tags are not supported (remove the tag)");
         }
         let anchor = event.anchor_id();
         if anchor.is_some() && self.anchors.is_none() {
-            self.findings.add(span, "an anchor is no part of the language (use parameters, `extends` or `override`)");
+            self.findings.add(span, "YAML anchors are not supported (use parameters, `extends` or `override`)");
         }
         match event {
             Event::Scalar(text, style, ..) => {
@@ -143,12 +143,11 @@ impl Builder<'_> {
             Event::SequenceEnd | Event::MappingEnd => self.end(span.end),
             Event::Alias(anchor) if self.anchors.is_some() => self.copy(anchor, span),
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
-                self.findings
-                    .add(span, "an alias is no part of the language (use parameters, `extends` or `override`)");
+                self.findings.add(span, "YAML aliases are not supported (use parameters, `extends` or `override`)");
                 self.scalar(String::new(), Style::Plain, span);
             }
             Event::DocumentStart(..) if self.root.is_some() => {
-                self.findings.add(span, "a second document (a file is one; use `include` for more)");
+                self.findings.add(span, "a second YAML document is not supported (use `include`)");
             }
             Event::Comment(..) => self.comments.push(Comment { span }),
             _ => {}
@@ -166,7 +165,8 @@ impl Builder<'_> {
     fn begin(&mut self, open: Open, span: Span) {
         if let Some(Open::Map { key: None, .. } | Open::Ignored) = self.open.last() {
             if !matches!(self.open.last(), Some(Open::Ignored)) {
-                self.findings.add(span, "a name is a text, not a list or map (put templates into quotes: \"{{ … }}\")");
+                self.findings
+                    .add(span, "a name must be a text, not a list or a map (put templates in quotes: \"{{ … }}\")");
             }
             self.open.push(Open::Ignored);
         } else {
@@ -225,20 +225,20 @@ impl Builder<'_> {
         let (node, size, depth) = match anchors.named.get(&anchor) {
             Some((node, size, depth)) => (node, *size, *depth),
             None => {
-                self.findings.add(span, "the alias stands inside of what it names (nothing can contain itself)");
+                self.findings.add(span, "the alias refers to something that contains it");
                 (&nothing, 1, 0)
             }
         };
         anchors.copied += size;
         let grows = anchors.copied > COPIES_MAX || self.open.len() + depth > DEPTH_MAX;
         if grows {
-            self.findings.add(span, format!("the aliases make the file grow beyond {COPIES_MAX} parts"));
+            self.findings.add(span, format!("the aliases expand the file to more than {COPIES_MAX} nodes"));
         }
         let node = if grows { nothing } else { node.clone() };
         match node.content {
             Content::Scalar { text, style } => self.scalar(text, style, node.span),
             _ if matches!(self.open.last(), Some(Open::Map { key: None, .. })) => {
-                self.findings.add(span, "a name is a text, not a list or map");
+                self.findings.add(span, "a name must be a text, not a list or a map");
                 self.scalar(String::new(), Style::Plain, span);
             }
             _ => self.put(node),
@@ -252,7 +252,7 @@ impl Builder<'_> {
                 let Some(key) = key.take().flatten() else { return };
                 match said.get(&key.text) {
                     Some(first) => {
-                        let says = format!("`{}` is said twice", key.text.escape_debug());
+                        let says = format!("`{}` is defined twice", key.text.escape_debug());
                         self.findings.add_again(key.span, says, *first);
                     }
                     None => {
@@ -311,16 +311,16 @@ mod tests {
 
     #[test]
     fn what_is_no_part_of_the_language_is_told() {
-        assert_eq!(problems("a: 1\na: 2\n"), ["2:1 `a` is said twice (first in line 1)"]);
+        assert_eq!(problems("a: 1\na: 2\n"), ["2:1 `a` is defined twice (first on line 1)"]);
         assert!(problems("a: &x 1\nb: *x\n").len() == 2);
-        assert!(problems("a: !x 1\n")[0].contains("a tag"));
-        assert!(problems("a: 1\n---\nb: 2\n")[0].contains("second document"));
-        let quotes = "a name is a text, not a list or map (put templates into quotes: \"{{ … }}\")";
+        assert!(problems("a: !x 1\n")[0].contains("tags are not supported"));
+        assert!(problems("a: 1\n---\nb: 2\n")[0].contains("second YAML document"));
+        let quotes = "a name must be a text, not a list or a map (put templates in quotes: \"{{ … }}\")";
         assert_eq!(
             problems("a: {{ b }}\nc: { {x: 1}: 1, y: {{ z }} }\n"),
             ["1:5", "2:6", "2:21"].map(|at| format!("{at} {quotes}"))
         );
-        assert!(problems("a: [1\n")[0].contains("no YAML"));
+        assert!(problems("a: [1\n")[0].contains("invalid YAML"));
         assert_eq!(problems(""), [""; 0]);
     }
 
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn aliases_cannot_make_a_file_grow_without_end() {
-        assert!(foreign("a: &x [*x]\n").1[0].contains("contain itself"));
+        assert!(foreign("a: &x [*x]\n").1[0].contains("something that contains it"));
         let mut wide = String::from("a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n");
         let mut deep = String::from("a0: &a0 [[[[[[[[[[1]]]]]]]]]]\n");
         for place in 1..20 {
@@ -355,7 +355,7 @@ mod tests {
             wide += &format!("a{place}: &a{place} [{}]\n", format!("*a{last}, ").repeat(10));
             deep += &format!("a{place}: &a{place} [[[[[[[[[[*a{last}]]]]]]]]]]\n");
         }
-        assert!(foreign(&wide).1[0].contains("grow beyond"));
-        assert!(foreign(&deep).1[0].contains("grow beyond"));
+        assert!(foreign(&wide).1[0].contains("expand the file to more than"));
+        assert!(foreign(&deep).1[0].contains("expand the file to more than"));
     }
 }

@@ -116,19 +116,19 @@ fn whatever_is_wrong_is_told_at_once_with_its_place() {
     let problems = from(text, With::Docker).unwrap_err();
     let told: Vec<String> = problems.0.iter().map(|it| format!("{}:{}: {}", it.line, it.column, it.says)).collect();
     let expected = [
-        "2:3: `web` has neither an `image` nor a `build` nor a `command`",
+        "2:3: `web` needs an `image`, a `build` or a `command`",
         "3:5: unknown field `imag` (did you mean `image`?)",
-        "4:13: `y` is no port from 1 to 65535 (write it like 8080:80)",
-        "4:20: `70000` is no port from 1 to 65535 (write it like 8080:80)",
-        "5:14: `restart` is `no`, `always`, `unless-stopped` or `on-failure:3`, not `sometimes`",
-        "6:18: there is no service `bd` (did you mean `db`?)",
-        "7:26: `test` is a text for the shell, or a list that begins with CMD, CMD-SHELL or NONE",
-        "7:47: `interval` is a time such as 10s, 1m30s or 200ms, not `soon`",
-        "8:24: `stop_grace_period` is a time such as 10s, 1m30s or 200ms, not `5`",
+        "4:13: `y` is not a port from 1 to 65535 (write it like 8080:80)",
+        "4:20: `70000` is not a port from 1 to 65535 (write it like 8080:80)",
+        "5:14: `restart` must be `no`, `always`, `unless-stopped` or `on-failure:3`, not `sometimes`",
+        "6:18: unknown service `bd` (did you mean `db`?)",
+        "7:26: `test` must be a text for the shell, or a list that begins with CMD, CMD-SHELL or NONE",
+        "7:47: `interval` must be a duration such as 10s, 1m30s or 200ms, not `soon`",
+        "8:24: `stop_grace_period` must be a duration such as 10s, 1m30s or 200ms, not `5`",
         "10:12: `${` without `}` (write $$ for a dollar sign)",
         "11:14: a command has a quote that is not closed",
-        "12:15: there is no config `nowhere`",
-        "13:37: there is no condition `healthy` (there is `service_started`, `service_healthy` and `service_completed_successfully`)",
+        "12:15: unknown config `nowhere`",
+        "13:37: unknown condition `healthy` (known: `service_started`, `service_healthy` and `service_completed_successfully`)",
         "14:1: unknown field `service` (did you mean `services`?)",
     ];
     assert_eq!(told, expected);
@@ -149,7 +149,10 @@ fn a_volume_keeps_its_real_name() {
     for volume in ["site_own:/1", "ext:/2", "my-real-name:/3", "older:/4:ro"] {
         assert!(text.contains(&format!("\"{volume}\"")), "{volume} is not in\n{text}");
     }
-    assert!(remarks.contains(&"7: the volume ext must be on the VM before: nobody makes it".into()), "{remarks:?}");
+    assert!(
+        remarks.contains(&"7: the external volume ext must exist on the VM: it is not created".into()),
+        "{remarks:?}"
+    );
 }
 
 #[test]
@@ -172,14 +175,14 @@ fn nothing_is_left_out_in_silence() {
     ));
     let lines: Vec<&str> = remarks.iter().map(String::as_str).collect();
     let expected = [
-        "4: `labels` is left out: there is nobody who reads them: whoever found the service by its labels, such as a proxy, needs an import",
-        "5: `pull_policy` is left out: an image is fetched when the machine does not have it",
-        "6: `DB_PASSWORD` is there for everybody to read: make it a parameter of type secret",
-        "6: `DB_TOKEN` is there for everybody to read: make it a parameter of type secret",
-        "7: `gone` is not there, and is not needed",
-        "8: `b` stays in its command: if that is the service, its address is that of an import, such as {{ imports.b[0].host }}",
-        "12: `a` stays in its command: if that is the service, its address is that of an import, such as {{ imports.a[0].host }}",
-        "13: `a` stays in its command: if that is the service, its address is that of an import, such as {{ imports.a[0].host }}",
+        "4: `labels` is omitted: labels are not used: a program that finds the service by its labels, such as a proxy, needs an import",
+        "5: `pull_policy` is omitted: an image is pulled when the machine does not have it",
+        "6: `DB_PASSWORD` is stored in plain text: make it a parameter of type secret",
+        "6: `DB_TOKEN` is stored in plain text: make it a parameter of type secret",
+        "7: `gone` is not defined, and is optional",
+        "8: `b` is left as it is in the command: if it means the service, use the address of an import, such as {{ imports.b[0].host }}",
+        "12: `a` is left as it is in the command: if it means the service, use the address of an import, such as {{ imports.a[0].host }}",
+        "13: `a` is left as it is in the command: if it means the service, use the address of an import, such as {{ imports.a[0].host }}",
     ];
     assert_eq!(lines, expected);
     assert!(text.contains("config-c: { template: hello, mode: \"0440\" }"), "{text}");
@@ -205,7 +208,7 @@ fn passwords_in_plain_sight_are_told_and_not_repeated() {
         "    command: redis-server --requirepass hunter2 --no-password --verbose\n",
         "    healthcheck: { test: \"curl -f 'http://u:hunter2@localhost/'\" }\n",
     ));
-    let password = "is there for everybody to read: make it a parameter of type secret";
+    let password = "is stored in plain text: make it a parameter of type secret";
     let expected = [
         (5, "the password in an address"),
         (6, "the password in an address"),
@@ -234,9 +237,9 @@ fn what_a_service_lacks_is_told_only_where_it_is_known() {
         let problems = from(text, With::Docker).err().map(|it| it.0).unwrap_or_default();
         problems.iter().map(|it| it.says.clone()).collect::<Vec<_>>()
     };
-    let lacks = "`a` has neither an `image` nor a `build` nor a `command`";
+    let lacks = "`a` needs an `image`, a `build` or a `command`";
     assert_eq!(told("services: { a: { image: \"\" } }"), [lacks]);
-    assert_eq!(told("services: { a: { image: [x] } }"), ["an image is a text, not a list"]);
+    assert_eq!(told("services: { a: { image: [x] } }"), ["an image must be a text, not a list"]);
     assert_eq!(
         told("services: { a: { extends: { file: gone.yml, service: b } } }"),
         ["gone.yml cannot be read: there is none"]
@@ -254,7 +257,7 @@ fn a_port_for_this_machine_alone_is_one_for_everybody_now() {
     let ports = "[\"127.0.0.1:80:80\", \"[::1]:81:81\", { target: 82, published: 82, host_ip: 10.0.0.1 }, \"0.0.0.0:83:83\", \"84:84\"]";
     let (remarks, _) = told(&format!("services:\n  a:\n    image: x\n    ports: {ports}\n"));
     let everybody =
-        |port: u16, address: &str| format!("4: port {port} is at every address of its VM, not only at {address}");
+        |port: u16, address: &str| format!("4: port {port} is open at every address of its VM, not only at {address}");
     assert_eq!(remarks, [everybody(80, "127.0.0.1"), everybody(81, "[::1]"), everybody(82, "10.0.0.1")]);
 }
 

@@ -19,49 +19,41 @@ fn check(from: &str, to: &str, expected: &str) {
 #[test]
 fn unknown_fields_and_names_are_told_with_what_was_meant() {
     check("    imports:\n", "    import:\n", "17:5 unknown field `import` (did you mean `imports`?)");
-    check("type: App,", "type: Ap,", "there is no type `Ap` (did you mean `App`?)");
-    check("type: Cache, on: data", "type: Cache, on: dat", "there is no group of VMs `dat` (did you mean `data`?)");
-    check(
-        "parameters: { size: 64 }",
-        "parameters: { sise: 64 }",
-        "there is no parameter `sise` (did you mean `size`?)",
-    );
+    check("type: App,", "type: Ap,", "unknown type `Ap` (did you mean `App`?)");
+    check("type: Cache, on: data", "type: Cache, on: dat", "unknown VM group `dat` (did you mean `data`?)");
+    check("parameters: { size: 64 }", "parameters: { sise: 64 }", "unknown parameter `sise` (did you mean `size`?)");
     check("bind: { db: one }", "bind: { bd: one }", "type `App` has no import `bd` (did you mean `db`?)");
-    check("bind: { db: one }", "bind: { db: databse }", "there is no component `databse` (did you mean `database`?)");
+    check("bind: { db: one }", "bind: { db: databse }", "unknown component `databse` (did you mean `database`?)");
     check("bind: { db: one }", "bind: { db: cache }", "`cache` does not export `sql` (it exports `objects`)");
     check(
         "bind: { db: one }",
         "bind: { db: \"database[2]\" }",
-        "there is no `database[2]`: `database` has 2, counted from 0",
+        "there is no `database[2]`: `database` has 2, numbered from 0",
     );
     check("holdfast: 1", "holdfast: 2", "version 2 of the language");
-    check("holdfast: 1\n", "", "a file begins with the version of its language");
-    check("application: shop\n", "", "the application has no name");
-    check("  cache: { type", "  all: { type", "`all` is a way to wire");
-    check("  cache: { type", "  1cache: { type", "`1cache` is no name");
+    check("holdfast: 1\n", "", "the file must declare the version of the language");
+    check("application: shop\n", "", "the application needs a name");
+    check("  cache: { type", "  all: { type", "`all` is a keyword of `bind`");
+    check("  cache: { type", "  1cache: { type", "`1cache` is not a valid name");
 }
 
 #[test]
 fn values_of_the_wrong_sort_are_told() {
-    check("size: 64 } }", "size: big } }", "`size` is a whole number, not `big`");
-    check("default: 64", "default: x", "`size` is a whole number, not `x`");
-    check("web: { count: 2", "web: { count: two", "`count` is a whole number, not `two`");
-    check("web: { count: 2", "web: { count: -1", "`count` is a whole number");
+    check("size: 64 } }", "size: big } }", "`size` must be a whole number, not `big`");
+    check("default: 64", "default: x", "`size` must be a whole number, not `x`");
+    check("web: { count: 2", "web: { count: two", "`count` must be a whole number, not `two`");
+    check("web: { count: 2", "web: { count: -1", "`count` must be a whole number");
     check("web: { count: 2", "web: { count: 2000000", "at most 1000000");
-    check("weak: 0", "weak: 0, strong: 1", "one of strong, weak and value");
-    check("{ export: sql }", "{ export: sql, strong: 0 }", "is weak (`weak: 0`)");
+    check("weak: 0", "weak: 0, strong: 1", "only one of strong, weak and value");
+    check("{ export: sql }", "{ export: sql, strong: 0 }", "must be weak (`weak: 0`)");
     check("rebind: { signal: HUP }", "rebind: { signal: HPU }", "a signal cannot be `HPU` (did you mean `HUP`?)");
-    check("rebind: { signal: HUP }", "start: { process: x }", "`start` is said twice (first in line 26)");
-    check("check: { tcp: \"{{ port }}\" }", "check: { tcp: \"{{ port }}\", interval: 5 }", "a time such as 200ms");
-    check(
-        "start: { process: \"exec mydb --port {{ port }}\" }",
-        "start: { script: x }",
-        "needs a command that stops it",
-    );
+    check("rebind: { signal: HUP }", "start: { process: x }", "`start` is defined twice (first on line 26)");
+    check("check: { tcp: \"{{ port }}\" }", "check: { tcp: \"{{ port }}\", interval: 5 }", "a duration such as 200ms");
+    check("start: { process: \"exec mydb --port {{ port }}\" }", "start: { script: x }", "needs a stop command");
     check(
         "parameters: { size: { type: integer, default: 64 } }",
         "parameters: { size: { type: integer, default: 64 }, more: { type: text } }",
-        "does not say its parameter `more`",
+        "must set the parameter `more`",
     );
 }
 
@@ -73,32 +65,28 @@ fn templates_read_only_what_is_there() {
         "22:56 the template reads `prot` of import `db`, but export `sql` has no such value (did you mean `port`?)",
     );
     check("cache = {{ cache.host }}", "cache = {{ cache.port }}", "reads `port` of import `cache`");
-    check("imports.db[0].port", "imports.database[0].port", "there is no such import");
+    check("imports.db[0].port", "imports.database[0].port", "unknown import `imports.database`");
     check("imports.db[0].port", "imports.db.port", "`imports.db` is a list");
-    check("parameters.size", "parameters.sise", "no such parameter (did you mean `size`?)");
+    check("parameters.size", "parameters.sise", "unknown parameter `parameters.sise` (did you mean `size`?)");
     check("--size {{ parameters.size }}", "--size {{ size }}", "did you mean `parameters.size`?");
     check(
         "mydb --port {{ port }}",
         "mydb --port {{ prot }}",
-        "9:46 the template reads `prot`, which is not there (did you mean `port`?)",
+        "9:46 the template reads the unknown name `prot` (did you mean `port`?)",
     );
-    check(
-        "\"{{ free_port() }}\"",
-        "\"{{ fre_port() }}\"",
-        "there is no function `fre_port` (did you mean `free_port`?)",
-    );
+    check("\"{{ free_port() }}\"", "\"{{ fre_port() }}\"", "unknown function `fre_port` (did you mean `free_port`?)");
     check("mydb --port {{ port }}", "mydb --port {{ free_port() }}", "in `values` only");
-    check("\"{{ directory }}/app.conf\"", "\"{{ directory\"", "no template");
+    check("\"{{ directory }}/app.conf\"", "\"{{ directory\"", "template: ");
     // What is meant is plain.
     check(
         "port: \"{{ free_port() }}\" }",
         "port: {{ free_port() }} }",
-        "7:22 a name is a text, not a list or map (put templates",
+        "7:22 a name must be a text, not a list or a map (put templates",
     );
     check(
         "values: [host, port], capacity",
         "values: [host, port, key], capacity",
-        "hands out `key`, but nothing says what it is",
+        "passes on `key`, but nothing defines it",
     );
     check(
         "start: { process: \"exec cache",
@@ -127,20 +115,20 @@ fn too_little_of_anything_is_told() {
     check(
         "capacity: 20",
         "capacity: 1",
-        "1 of the 3 components of `app` do not find the 1 providers that `db` needs: they have room for 2 clients together",
+        "1 of the 3 components of `app` cannot be bound to the 1 providers that `db` needs: together they have capacity for 2 clients",
     );
     check("capacity: 20", "capacity: 0", "3 of the 3");
     check(
         "{ export: sql }",
         "{ export: sql, strong: 3 }",
-        "do not find the 3 providers that `db` needs: there are 2 of them",
+        "cannot be bound to the 3 providers that `db` needs: there are 2 of them",
     );
     check(
         "bind: { db: one }",
         "bind: { db: index }",
-        "`app[2]` has no partner: there are 2 providers for 3 clients of `db` by index",
+        "`app[2]` has no provider: by `index` there are 2 providers for 3 clients of `db`",
     );
-    check("bind: { db: one }", "bind: { db: none }", "needs 1 providers, and is bound to 0");
+    check("bind: { db: one }", "bind: { db: none }", "needs 1 providers, but is bound to 0");
     check(
         "bind: { db: one } }",
         "bind: { db: all } }\n  other: { type: Database, on: data }",
@@ -148,14 +136,14 @@ fn too_little_of_anything_is_told() {
     );
     check("{ export: sql }", "{ export: sqll }", "no component has it (did you mean `sql`?)");
     let crowded = SHOP.replace("  App:\n", "  App:\n    conflicts: [App]\n");
-    assert!(problems(&crowded)[0].contains(
-        "1 of the 3 components of `app` find no room on `web`, `app[2]` first: `web[0]` has a component of type `App`"
-    ));
+    assert!(
+        problems(&crowded)[0].contains("`app[2]` cannot be placed on `web`: `web[0]` has a component of type `App`")
+    );
     let small = SHOP
         .replace("  App:\n", "  App:\n    resources: { cpu: 2 }\n")
         .replace("web: { count: 2,", "web: { count: 2, resources: { cpu: 3 },");
     assert!(
-        problems(&small)[0].contains("`web[0]` has 3 of cpu, of which 2 are used, and it needs 2"),
+        problems(&small)[0].contains("`web[0]` has 3 of cpu, 2 of it in use, and the component needs 2"),
         "{:?}",
         problems(&small)
     );
@@ -168,7 +156,7 @@ fn too_little_of_anything_is_told() {
     assert_eq!(
         problems(&ports),
         [
-            "34:3 1 of the 2 components of `cache` find no room on `data`, `cache[1]` first: a component of `cache` is at port 64 of `data[0]` already (more VMs, or fewer components)"
+            "34:3 `cache[1]` cannot be placed on `data`: port 64 of `data[0]` is already used by a component of `cache` (add VMs, or use fewer components)"
         ]
     );
 }
@@ -177,11 +165,11 @@ fn too_little_of_anything_is_told() {
 fn a_start_is_of_one_sort_and_a_container_has_an_image() {
     let start = |text: &str| SHOP.replacen("start: { process: \"exec mydb --port {{ port }}\" }", text, 1);
     for (text, says) in [
-        ("start: { process: a, systemd: b }", "a unit of `systemd` or a `container`: one of them"),
-        ("start: { container: { command: x } }", "a container has an `image`"),
+        ("start: { process: a, systemd: b }", "`start` needs exactly one of `process`"),
+        ("start: { container: { command: x } }", "a container needs an `image`"),
         ("start: { container: { image: x, volume: y } }", "did you mean `volumes`"),
-        ("start: { container: { image: x, job: perhaps } }", "`job` cannot be `perhaps` (there is `true` and `false`)"),
-        ("start: { systemd: \"{{ parameters.unit }}\" }", "there is no such parameter"),
+        ("start: { container: { image: x, job: perhaps } }", "`job` cannot be `perhaps` (known: `true` and `false`)"),
+        ("start: { systemd: \"{{ parameters.unit }}\" }", "unknown parameter `parameters.unit`"),
     ] {
         let told = problems(&start(text)).join("\n");
         assert!(told.contains(says), "{text}: {told}");
@@ -224,8 +212,8 @@ fn variables_come_from_the_file_a_values_file_or_the_command_line() {
         ..Inputs::default()
     };
     let told = read(&text, &wrong).unwrap().expand(&Existing::default()).unwrap_err().to_string();
-    assert!(told.contains("--set:1:1: there is no variable `aps` (did you mean `apps`?)"), "{told}");
-    assert!(told.contains("--set:1:6: `apps` is a whole number, not `many`"), "{told}");
+    assert!(told.contains("--set:1:1: unknown variable `aps` (did you mean `apps`?)"), "{told}");
+    assert!(told.contains("--set:1:6: `apps` must be a whole number, not `many`"), "{told}");
     // An empty text is one, and nothing is what the file says.
     let values = BTreeMap::from([("zone".to_string(), String::new())]);
     assert_eq!(count(&Inputs { values, ..Inputs::default() }).1, "zone-");
@@ -236,7 +224,7 @@ fn variables_come_from_the_file_a_values_file_or_the_command_line() {
     let files = ["zone: b\n", "zone:\n"].map(|text| ("values.yaml".to_string(), text.to_string()));
     assert_eq!(count(&Inputs { values_files: files.into(), ..Inputs::default() }).1, "zone-a");
     let told = problems(&text.replace("zone: a\ntypes", "zone: \"${apps}\"\ntypes"));
-    assert!(told.len() == 1 && told[0].contains("variables are not made of each other"), "{told:#?}");
+    assert!(told.len() == 1 && told[0].contains("a variable cannot refer to another one"), "{told:#?}");
 }
 
 #[test]
@@ -255,11 +243,11 @@ fn files_are_put_together_and_overridden() {
     let size = |group: &str| expansion.parameters(&protocol::Name::new(group).unwrap())["size"].clone();
     assert_eq!((size("cache"), size("large")), (7.into(), 8.into()));
     let told = expand(&main.replace("    Cache:", "    Cach:")).unwrap_err().to_string();
-    assert!(told.contains("there is no `Cach` under `types` to override (did you mean `Cache`?)"), "{told}");
+    assert!(told.contains("cannot override unknown `Cach` under `types` (did you mean `Cache`?)"), "{told}");
     let told = expand(&main.replace("types.yaml", "tpyes.yaml")).unwrap_err().to_string();
     assert!(told.contains("shop.yaml:3:10: common/tpyes.yaml cannot be read: there is no such file"), "{told}");
     let told = expand(&main.replace("  Large: { extends: Cache", "  Cache: { extends: Large")).unwrap_err().to_string();
-    let says = "`Cache` is described twice, and can only be changed under `override` (first in shop.yaml:8)";
+    let says = "`Cache` is defined twice; to change it, use `override` (first in shop.yaml:8)";
     assert!(told.contains(says), "{told}");
     let told = expand(&main.replace("extends: Cache", "extends: Large")).unwrap_err().to_string();
     assert!(told.contains("a type cannot extend itself: Large → Large"), "{told}");
@@ -286,7 +274,7 @@ fn only_where_somebody_listens_a_port_is_taken() {
             "holdfast: 1\napplication: ports\ntypes:\n  T:\n    parameters: {{ p: {{ type: port, default: 8080 }}, upstream: {{ type: port, default: 5432 }} }}\n{lines}\nvms: {{ v: {{}} }}\ncomponents:\n  a: {{ type: T }}\n  b: {{ type: T{second} }}\n"
         )
     };
-    let taken = ", `b[0]` first: a component of `a` is at port 8080 of `v[0]` already";
+    let taken = "`b[0]` cannot be placed on `v`: port 8080 of `v[0]` is already used by a component of `a`";
     for listens in [
         "    operations: { check: { tcp: 8080 } }",
         "    operations: { check: { tcp: \"8080\" } }",
@@ -317,53 +305,57 @@ fn only_where_somebody_listens_a_port_is_taken() {
 fn operations_that_cannot_work_are_told() {
     let tcp = "check: { tcp: \"{{ port }}\" }";
     for (wrong, says) in [
-        ("99999", "`tcp` is a port from 1 to 65535, not `99999`"),
-        ("0", "`tcp` is a port from 1 to 65535, not `0`"),
+        ("99999", "`tcp` must be a port from 1 to 65535, not `99999`"),
+        ("0", "`tcp` must be a port from 1 to 65535, not `0`"),
         ("abc", "not `abc`"),
-        ("\"localhost:80\"", "not `localhost:80` (the address is `host`)"),
+        ("\"localhost:80\"", "not `localhost:80` (the address goes into `host`)"),
     ] {
         check(tcp, &format!("check: {{ tcp: {wrong} }}"), says);
     }
     for (wrong, says) in [
-        ("x", "`http` is an address such as http://host:port/path, not `x`"),
-        ("\"https://{{ host }}/\"", "nothing is encrypted here"),
-        ("\"http://{{ host }}:http/\"", "and `http` is no port"),
+        ("x", "`http` must be an address such as http://host:port/path, not `x`"),
+        ("\"https://{{ host }}/\"", "TLS is not supported here"),
+        ("\"http://{{ host }}:http/\"", "and `http` is not a port"),
         ("\"http:///health\"", "not `http:///health`"),
         ("\"http://:80/\"", "not `http://:80/`"),
     ] {
         check(tcp, &format!("check: {{ http: {wrong} }}"), says);
     }
     for (text, says) in [
-        ("command: x, attempt: 0s", "`attempt` is longer than nothing"),
-        ("command: x, ready-within: 0ms", "`ready-within` is longer than nothing"),
-        ("tcp: 80, host: \"\"", "`host` is a text, not ``"),
-        ("command: [\"\", x]", "a program is a text, not ``"),
+        ("command: x, attempt: 0s", "`attempt` must be longer than zero"),
+        ("command: x, ready-within: 0ms", "`ready-within` must be longer than zero"),
+        ("tcp: 80, host: \"\"", "`host` must be a text, not ``"),
+        ("command: [\"\", x]", "a program must be a text, not ``"),
     ] {
         check(tcp, &format!("check: {{ {text} }}"), says);
     }
     let start = "start: { process: \"exec mydb --port {{ port }}\" }";
     for (text, says) in [
-        ("container: \"\"", "an image is a text, not ``"),
-        ("container: { image: ~, command: x }", "a container has an `image`"),
-        ("systemd: \" \"", "a unit is a text, not ` `"),
-        ("systemd: x.service, time-limit: 0s", "`time-limit` is longer than nothing"),
+        ("container: \"\"", "an image must be a text, not ``"),
+        ("container: { image: ~, command: x }", "a container needs an `image`"),
+        ("systemd: \" \"", "a unit must be a text, not ` `"),
+        ("systemd: x.service, time-limit: 0s", "`time-limit` must be longer than zero"),
     ] {
         check(start, &format!("start: {{ {text} }}"), says);
     }
-    check(tcp, "check: { command: \"true\", host: x }", "`host` says where the port of `tcp` is, and there is none");
-    check(tcp, "stop: { time-limit: 5s }", "`time-limit` is for a `command`, and there is none");
-    check(tcp, "rebind: { signal: HUP, time-limit: 5s }", "`time-limit` is for a `command`, and there is none");
+    check(tcp, "check: { command: \"true\", host: x }", "`host` belongs to `tcp`, which is missing");
+    check(tcp, "stop: { time-limit: 5s }", "`time-limit` applies to a `command`, and there is none");
+    check(tcp, "rebind: { signal: HUP, time-limit: 5s }", "`time-limit` applies to a `command`, and there is none");
     check(
         "mydb --port {{ port }}\" }",
         "mydb --port {{ port }}\", time-limit: 5s }",
-        "`time-limit` is for what ends, and this stays",
+        "`time-limit` applies to commands that end, and this one keeps running",
     );
     check(
         "start: { process: [app, --config, \"{{ directory }}/app.conf\"] }",
         "start: { script: x }\n      stop: { command: x }",
-        "no process that could be sent a signal (use `rebind: { command: … }`)",
+        "no process to send a signal to (use `rebind: { command: … }`)",
     );
-    check("type: Cache, on: data", "type: Cache, load: { factor: 2 }, on: data", "a load says what `each` can take");
+    check(
+        "type: Cache, on: data",
+        "type: Cache, load: { factor: 2 }, on: data",
+        "a load needs `each`: the load that one component can take",
+    );
 }
 
 #[test]
@@ -374,19 +366,19 @@ fn nothing_is_withheld_because_of_something_else() {
     let other = SHOP.replace("size: 64 } }", "size: big } }");
     let told = problems(&other.replace("bind: { db: one }", "bind: { db: databse }"));
     assert_eq!(told.len(), 2, "{told:#?}");
-    assert!(told[1].contains("there is no component `databse`"), "{told:#?}");
+    assert!(told[1].contains("unknown component `databse`"), "{told:#?}");
     let told = problems(&other.replace("{ export: sql }", "{ export: sqll }"));
     assert!(told.len() == 2 && told[1].contains("needs export `sqll`"), "{told:#?}");
     // But a component that could not be read is not missing.
     let told = problems(&SHOP.replace("type: Database,", "type: Databas,").replace("{ db: one }", "{ db: database }"));
-    assert!(told.len() == 1 && told[0].contains("there is no type `Databas`"), "{told:#?}");
+    assert!(told.len() == 1 && told[0].contains("unknown type `Databas`"), "{told:#?}");
 }
 
 #[test]
 fn what_may_be_in_a_file_that_cannot_be_read_is_not_missing() {
     let tab = SHOP.replace("  Database:\n", "\tDatabase:\n");
     let told = problems(&tab);
-    assert!(told.len() == 1 && told[0].contains("no YAML"), "{told:#?}");
+    assert!(told.len() == 1 && told[0].contains("invalid YAML"), "{told:#?}");
     let main = "holdfast: 1\napplication: shop\ninclude: common.yaml\ncomponents:\n  cache: { type: Cache, on: data }\noverride: { types: { App: { exports: ~ } } }\n";
     for broken in [Err("there is no such file".to_owned()), Ok("types:\n\tx: 1\n".to_owned())] {
         let mut open = |name: &str| if name == "shop.yaml" { Ok(main.into()) } else { broken.clone() };
@@ -401,25 +393,25 @@ fn a_number_in_quotes_is_told_as_such() {
     check(
         "web: { count: 2",
         "web: { count: \"2\"",
-        "`count` is a whole number, not the text \"2\" (take the quotes away)",
+        "`count` must be a whole number, not the text \"2\" (remove the quotes)",
     );
-    check("size: 64 } }", "size: \"64\" } }", "`size` is a whole number, not the text \"64\" (take the quotes away)");
+    check("size: 64 } }", "size: \"64\" } }", "`size` must be a whole number, not the text \"64\" (remove the quotes)");
     let truth = SHOP.replace("{ type: integer, default: 64 }", "{ type: boolean, default: \"true\" }");
     let told = problems(&truth.replace("parameters: { size: 64 }", "parameters: { size: false }"));
-    assert_eq!(told, ["12:51 `size` is `true` or `false`, not the text \"true\" (take the quotes away)"]);
-    check("size: 64 } }", "size: \"big\" } }", "`size` is a whole number, not `big`");
+    assert_eq!(told, ["12:51 `size` must be `true` or `false`, not the text \"true\" (remove the quotes)"]);
+    check("size: 64 } }", "size: \"big\" } }", "`size` must be a whole number, not `big`");
 }
 
 #[test]
 fn a_value_that_nothing_says_is_told_where_it_is_exported() {
     let told = problems(&SHOP.replace("values: [host, port], capacity", "values: [host, port, prot], capacity"));
-    assert_eq!(told, ["6:35 an export hands out `prot`, but nothing says what it is (did you mean `port`?)"]);
+    assert_eq!(told, ["6:35 an export passes on `prot`, but nothing defines it (did you mean `port`?)"]);
 }
 
 #[test]
 fn what_is_laid_over_something_else_is_told_where_it_is_laid() {
     let laid = |over: &str| problems(&SHOP.replace("vms:\n", &format!("  Other: {{ extends: App, {over} }}\nvms:\n")));
-    let says = " (take away what this is laid over: ";
+    let says = " (remove what this overrides: ";
     for (over, taken) in [
         ("imports: { cache: { strong: 1 } }", "`weak: ~`)"),
         ("operations: { start: { script: x }, stop: { command: x }, rebind: ~ }", "`process: ~`)"),
@@ -438,26 +430,26 @@ fn wiring_that_cannot_be_is_told_as_it_is() {
     assert_eq!(
         problems(peers),
         [
-            "6:42 import `peers` of `n` needs export `e`, which only `n` itself has (say so: `bind: { peers: { from: n } }`)"
+            "6:42 import `peers` of `n` needs export `e`, which only `n` itself has (if that is intended: `bind: { peers: { from: n } }`)"
         ]
     );
     assert_eq!(problems(&peers.replace("peers: all }", "peers: { from: n } }")), [""; 0]);
     let two = SHOP.replace("{ export: sql }", "{ export: sql, strong: 2 }");
     let told = problems(&two.replace("bind: { db: one }", "bind: { db: index }"));
-    assert!(told[0].contains("`app[0].db` needs 2 providers, and by index each has one"), "{told:#?}");
+    assert!(told[0].contains("`app[0].db` needs 2 providers, but `index` gives each client one"), "{told:#?}");
     check(
         "type: Database, on: data, count: 2 }",
         "type: Database, on: data, count: 0 }\n  other: { type: Database, on: data }",
         "could be bound to",
     );
     let empty = SHOP.replace("type: Database, on: data, count: 2 }", "type: Database, on: data, count: 0 }");
-    let none = "import `db` of `app` needs export `sql`, which `database` has, of which there are none (`count`)";
+    let none = "import `db` of `app` needs export `sql`, which `database` has, but its `count` is 0";
     assert_eq!(problems(&empty), [format!("34:52 {none}")]);
     // Each of those that are named is looked at.
     let told = problems(&SHOP.replace("bind: { db: one }", "bind: { db: [\"database[7]\", databse, cache] }"));
     assert_eq!(told.len(), 3, "{told:#?}");
     let told = problems(&empty.replace("bind: { db: one }", "bind: { db: database }"));
-    assert_eq!(told, ["34:52 import `db` of `app` is bound to `database`, of which there are none (`count`)"]);
+    assert_eq!(told, ["34:52 import `db` of `app` is bound to `database`, whose `count` is 0"]);
 }
 
 #[test]
@@ -469,7 +461,8 @@ fn a_template_that_no_recipe_can_hold_is_told_where_it_is_named() {
     };
     let read = Application::read("shop.yaml", &Inputs::default(), &mut open);
     let told = read.and_then(|it| it.expand(&Existing::default())).unwrap_err();
-    let says = "large cannot be read: it has 300000 bytes, and a recipe at most 262144 (put large files elsewhere)";
+    let says =
+        "large cannot be read: its recipe would be 300000 bytes long (at most 262144; put large files elsewhere)";
     assert_eq!((told.0.len(), told.0[0].line, told.0[0].says.as_str()), (1, 4, says));
 }
 

@@ -237,9 +237,9 @@ fn what_makes_no_sense_is_told_with_its_place() {
          are 5 large with cpu 4; there are 5 small with cpu 2 (40 web-server need 40 cpu, all nodes together have 30)"
     );
     let both = mistakes(&OPEN.replace("most: 5, cost: 10", "most: 5, count: 2, cost: 10"));
-    assert!(both.contains("either `count`, exactly so many, or `most`"), "{both}");
+    assert!(both.contains("either `count` (exactly this many) or `most`"), "{both}");
     let nowhere = mistakes("holdfast: 1\napplication: a\ntypes: { T: {} }\ncomponents: { c: { type: T } }\n");
-    assert!(nowhere.contains("`c` runs nowhere"), "{nowhere}");
+    assert!(nowhere.contains("`c` has no VM to run on"), "{nowhere}");
 }
 
 fn mail() -> String {
@@ -303,7 +303,7 @@ fn a_load_needs_somebody_who_says_what_it_takes() {
     let told = mail_with(&BTreeMap::new()).counts_for(1, &stranger).unwrap_err().to_string();
     assert!(told.contains("did you mean `virus-scanner`?"), "{told}");
     let nothing = mistakes(&OPEN.replace("type: Database }", "type: Database, load: 0 }"));
-    assert!(nothing.contains("each takes at least 1"), "{nothing}");
+    assert!(nothing.contains("`each` must be at least 1"), "{nothing}");
 }
 
 #[test]

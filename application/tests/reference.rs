@@ -105,7 +105,7 @@ fn of_type(text: &str) -> String {
 fn check(text: &str, is_right: bool) {
     let text = format!("holdfast: 1\napplication: a\n{text}");
     let schema = schema();
-    let data = Application::data(&text).unwrap_or_else(|| panic!("no YAML: {text}"));
+    let data = Application::data(&text).unwrap_or_else(|| panic!("invalid YAML: {text}"));
     let seen = fits(&schema, &schema, &data);
     assert_eq!(seen.is_ok(), is_right, "{text}: {seen:?}");
 }

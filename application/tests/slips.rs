@@ -48,22 +48,22 @@ fn a_slip_is_told_once_and_without_what_follows_from_it() {
         assert!(told.len() == 1 && told[0].contains(&format!("`{slip}`")), "{field}: {told:#?}");
     }
     for (right, wrong, says) in [
-        ("default: 2", "default: two", "`many` is a whole number, not `two`"),
-        ("count: \"${many}\" }", "count: \"${man}\" }", "there is no variable `man` (did you mean `many`?)"),
-        ("web: { count: \"${many}\" }", "web: { count: one }", "`count` is a whole number"),
-        ("on: web", "on: wbe", "there is no group of VMs `wbe`"),
-        ("environment: WORD", "command: \"\"", "`command` says where the secret is, and this is empty"),
+        ("default: 2", "default: two", "`many` must be a whole number, not `two`"),
+        ("count: \"${many}\" }", "count: \"${man}\" }", "unknown variable `man` (did you mean `many`?)"),
+        ("web: { count: \"${many}\" }", "web: { count: one }", "`count` must be a whole number"),
+        ("on: web", "on: wbe", "unknown VM group `wbe`"),
+        ("environment: WORD", "command: \"\"", "`command` is empty, and must say where the secret is"),
         (
             "word: { secret: word } }",
             "word: { secret: word }, level: { secret: word } }",
-            "`level` takes no secret (in",
+            "`level` cannot take a secret (declare",
         ),
-        ("  data: {}", "  1data: {}", "`1data` is no name"),
-        ("start: { process: mydb }", "start: mydb", "`start` is a map, not `mydb`"),
-        ("database: { type: Database", "database: { type: Databas", "there is no type `Databas`"),
-        ("secrets:\n  word: { environment: WORD }", "secrets: [word]", "`secrets` is a map, not a list"),
-        ("parameters: { word: { secret: word } }", "parameters: word", "`parameters` is a map, not `word`"),
-        ("tcp: 5432", "tcp: \"${port}\"", "`tcp` is a port from 1 to 65535, not `${port}`"),
+        ("  data: {}", "  1data: {}", "`1data` is not a valid name"),
+        ("start: { process: mydb }", "start: mydb", "write `start: { process: \"mydb\" }`"),
+        ("database: { type: Database", "database: { type: Databas", "unknown type `Databas`"),
+        ("secrets:\n  word: { environment: WORD }", "secrets: [word]", "`secrets` must be a map, not a list"),
+        ("parameters: { word: { secret: word } }", "parameters: word", "`parameters` must be a map, not `word`"),
+        ("tcp: 5432", "tcp: \"${port}\"", "`tcp` must be a port from 1 to 65535, not `${port}`"),
     ] {
         assert!(SLIPS.contains(right), "{right}");
         let told = problems(&SLIPS.replacen(right, wrong, 1));
@@ -75,8 +75,8 @@ fn a_slip_is_told_once_and_without_what_follows_from_it() {
     assert_eq!(
         problems(""),
         [
-            "1:1 a file begins with the version of its language: `holdfast: 1`",
-            "1:1 the application has no name (`application: …`)"
+            "1:1 the application needs a name (`application: …`)",
+            "1:1 the file must declare the version of the language: `holdfast: 1`"
         ]
     );
 }

@@ -212,7 +212,7 @@ fn another_application_can_be_used_and_its_replacement_takes_our_bindings_along(
     let users = application.expand(&existing).unwrap();
     let all = [shared_one, users];
     let told = read(&third, &Inputs::default()).unwrap().expand(&Existing { before: None, others: &all }).unwrap_err();
-    assert!(told.to_string().contains("room for 2 clients"), "{told}");
+    assert!(told.to_string().contains("capacity for 2 clients"), "{told}");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn whoever_is_not_told_of_what_it_reads_is_remarked_on() {
     // A need that is strong stops and starts it; only what it could do without comes and goes in silence.
     let deaf = SHOP.replace("      rebind: { signal: HUP }\n", "");
     let [remark] = &remarks(&deaf)[..] else { panic!("{:?}", remarks(&deaf)) };
-    assert!(remark.starts_with("`App` reads import `cache`"), "{remark}");
+    assert!(remark.starts_with("`App` reads the weak import `cache`"), "{remark}");
     let unread = deaf.replace("{% for cache in imports.cache %}cache = {{ cache.host }}\n        {% endfor %}", "");
     assert_eq!(remarks(&unread), [""; 0]);
 }
@@ -236,7 +236,7 @@ fn a_resource_that_no_vm_lists_is_remarked_on() {
         read(&text, &Inputs::default()).unwrap().remarks()
     };
     assert_eq!(text("cpu", "resources: { cpu: 4 }"), [""; 0]);
-    let expected = ["`T` uses `cpus`, which no VM lists, so nobody counts it (did you mean `cpu`?)"];
+    let expected = ["`T` uses `cpus`: no VM declares this resource, so it is not enforced (did you mean `cpu`?)"];
     assert_eq!(text("cpus", "resources: { cpu: 4 }"), expected);
     // Where nothing is listed, nothing is counted, and that is meant.
     assert_eq!(text("cpu", ""), [""; 0]);
@@ -250,7 +250,7 @@ fn those_who_would_restart_each_other_without_end_are_drawn() {
         )
     };
     let [told] = &problems(&text("start", ""))[..] else { panic!("{:?}", problems(&text("start", ""))) };
-    assert!(told.contains("restart each other without end"), "{told}");
+    assert!(told.contains("restart each other forever"), "{told}");
     assert!(told.contains("left[0] ─other→ right[0] ─other→ left[0]"), "{told}");
     // What is chosen once ends where it began, and whoever can be told need not restart.
     expand(&text("prepare", ""));

@@ -28,7 +28,7 @@ fn a_template_that_would_need_too_much_of_the_stack_is_told() {
         format!("name{}", "|upper".repeat(40_000)),
     ] {
         let told = problems(&with(&format!("    environment: {{ A: \"x {{{{ {deep} }}}}\" }}")));
-        assert_eq!(told, ["5:26 no template: an expression has more than 500 parts (make several of it)"]);
+        assert_eq!(told, ["5:26 template: an expression has more than 500 parts (make several of it)"]);
     }
     // As much as may be is looked at, too.
     let (sum, attributes) = (" + 1".repeat(248), ".a".repeat(248));
@@ -44,7 +44,7 @@ fn a_value_that_holds_a_secret_is_one() {
     };
     let says = |place: &str, name: &str, secret: &str| {
         format!(
-            "{place} `{name}` holds the secret `{secret}`, and would be shown where it is handed on (make it one: `values: {{ {name}: secret }}` in its export)"
+            "{place} `{name}` contains the secret `{secret}` and would be shown in plain text (declare it as a secret: `values: {{ {name}: secret }}` in its export)"
         )
     };
     let plain = "url: \"pg://{{ parameters.tok }}@{{ host }}/\"";
@@ -64,11 +64,11 @@ fn a_value_that_holds_a_secret_is_one() {
 
 #[test]
 fn filters_and_tests_are_known() {
-    check("    environment: { A: \"{{ name | uper }}\" }", &["5:34 there is no filter `uper` (did you mean `upper`?)"]);
-    check("    environment: { A: \"{{ name is nonsense }}\" }", &["5:35 there is no test `nonsense`"]);
+    check("    environment: { A: \"{{ name | uper }}\" }", &["5:34 unknown filter `uper` (did you mean `upper`?)"]);
+    check("    environment: { A: \"{{ name is nonsense }}\" }", &["5:35 unknown test `nonsense`"]);
     check(
         "    environment: { A: \"{% filter uper %}x{% endfilter %}\" }",
-        &["5:34 there is no filter `uper` (did you mean `upper`?)"],
+        &["5:34 unknown filter `uper` (did you mean `upper`?)"],
     );
     check("    environment: { A: \"{{ name | upper | quote }}{% if name is string %}{% endif %}\" }", &[]);
 }
@@ -78,8 +78,8 @@ fn own_values_can_be_chosen_one_after_the_other() {
     check(
         "    values: { a: \"{{ b }}\", b: \"{{ values.a }}\", c: \"{{ c }}\" }",
         &[
-            "5:18 none of these values can be chosen first: `a` → `b` → `a`",
-            "5:53 none of these values can be chosen first: `c` → `c`",
+            "5:18 these values depend on each other in a cycle: `a` → `b` → `a`",
+            "5:53 these values depend on each other in a cycle: `c` → `c`",
         ],
     );
     check(
@@ -89,13 +89,10 @@ fn own_values_can_be_chosen_one_after_the_other() {
             "6:37 the template reads `b` before it is chosen, which is at each start (`at: start`)",
         ],
     );
-    check(
-        "    values: { a: \"{{ free_port(5) }}\" }",
-        &["5:22 `free_port()` is told nothing: it is any port that is free"],
-    );
+    check("    values: { a: \"{{ free_port(5) }}\" }", &["5:22 `free_port()` takes no arguments"]);
     check(
         "    exports: { e: [a, b] }\n    values: { a: \"{{ b }}\" }\n    operations: { announce: x }",
-        &["6:22 the template reads `b` before any command has written it (say `at: start` here)"],
+        &["6:22 the template reads `b` before any command has written it (add `at: start` here)"],
     );
     // In any order, and the address of the machine is no value of its own.
     check(
@@ -114,7 +111,7 @@ fn a_slip_is_told_although_a_command_may_write_values() {
     check(
         &lines("prot"),
         &[
-            "6:27 the template reads `prot`, which is not there (did you mean `port`? what a command writes is `values.prot`)",
+            "6:27 the template reads the unknown name `prot` (did you mean `port`? If a command writes it, use `values.prot`)",
         ],
     );
     check(&lines("values.prot"), &[]);
@@ -126,22 +123,22 @@ fn paths_of_files_are_templates_of_files_inside_of_the_directory() {
     check(
         "    files: { \"{{ nope }}\": x, \"{{\": y }",
         &[
-            "5:18 the template reads `nope`, which is not there (there is `imports`, `parameters`, `values`, `name`, `host` and `directory`)",
-            "5:32 no template: `{{` is not closed (with `}}`; for the letters themselves write {{ '{{' }})",
+            "5:18 the template reads the unknown name `nope` (known: `imports`, `parameters`, `values`, `name`, `host` and `directory`)",
+            "5:32 template: `{{` is not closed with `}}` (for a literal `{{` write {{ '{{' }})",
         ],
     );
     check(
         "    files: { \"\": x, .: y, ../../escape: z, a/: w }",
         &[
-            "5:14 `` is no path of a file",
-            "5:21 `.` is no path of a file",
-            "5:27 `../../escape` is outside of the component's directory (write such a path in full, from `/` on)",
-            "5:44 `a/` is no path of a file",
+            "5:14 `` is not the path of a file",
+            "5:21 `.` is not the path of a file",
+            "5:27 `../../escape` is outside the component's directory (write an absolute path)",
+            "5:44 `a/` is not the path of a file",
         ],
     );
     check(
         "    files: { a: x, a/b: y, ./a: z }",
-        &["5:20 `a` is a file, and no directory in which another could lie", "5:28 the same file as `a`"],
+        &["5:20 `a` is a file, so another file cannot be inside it", "5:28 this is the same file as `a`"],
     );
     check("    files: { a: x, b/a: y, /etc/a: z, \"{{ name }}/a\": w }", &[]);
 }
@@ -153,7 +150,7 @@ fn who_is_really_bound_has_what_is_read() {
             "holdfast: 1\napplication: held\ntypes:\n  P: {{ exports: {{ e: [host, port] }}, values: {{ port: \"{{{{ free_port() }}}}\" }} }}\n  Q: {{ exports: {{ e: [host] }} }}\n  U: {{ imports: {{ i: e }}, environment: {{ A: \"{reads}\" }} }}\nvms: {{ v: {{}} }}\ncomponents:\n  p: {{ type: P }}\n  q: {{ type: Q }}\n  u: {{ type: U, bind: {{ i: {bind} }} }}\n"
         )
     };
-    let says = "the template reads `port` of import `i`, and `q`, to which `u` is bound, has only `host` in export `e`";
+    let says = "the template reads `port` of import `i`, but `q`, to which `u` is bound, has only `host` in export `e`";
     assert_eq!(problems(&file("{{ imports.i[0].port }}", "q")), [format!("6:62 {says}")]);
     assert_eq!(problems(&file("{{ imports.i | map(attribute='port') | join }}", "q")), [format!("6:76 {says}")]);
     assert_eq!(problems(&file("{{ imports.i[0].port }}", "p")), [""; 0]);
@@ -165,11 +162,11 @@ fn who_is_really_bound_has_what_is_read() {
     ] {
         assert_eq!(problems(&file(fine, "q")), [""; 0], "{fine}");
     }
-    let beyond = "6:57 the template reads `imports.i[3]`, and `u[0]` is bound to 1 (bind it to more, or ask first: `{% if imports.i | length > 3 %}`)";
+    let beyond = "6:57 the template reads `imports.i[3]`, but `u[0]` is bound to 1 (bind it to more, or check first: `{% if imports.i | length > 3 %}`)";
     assert_eq!(problems(&file("{{ imports.i[3].host }}", "q")), [beyond]);
     assert_eq!(problems(&file("{% if imports.i | length > 3 %}{{ imports.i[3].host }}{% endif %}", "q")), [""; 0]);
     let nobody = file("{{ imports.i[0].host }}", "none").replace("{ i: e }", "{ i: { export: e, weak: 0 } }");
-    assert!(problems(&nobody)[0].contains("reads `imports.i[0]`, and `u[0]` is bound to 0"), "{:?}", problems(&nobody));
+    assert!(problems(&nobody)[0].contains("reads `imports.i[0]`, but `u[0]` is bound to 0"), "{:?}", problems(&nobody));
 }
 
 #[test]
@@ -184,7 +181,7 @@ fn who_is_bound_to_another_application_is_held_against_it() {
     let told = problems(own);
     assert_eq!(
         told,
-        ["7:36 no application `shared` is known here (apply it first; `plan` asks the manager with `--live` only)"]
+        ["7:36 unknown application `shared` (apply it first; `plan` asks the manager only with `--live`)"]
     );
 }
 
@@ -196,7 +193,7 @@ fn a_value_import_reads_nothing_that_is_chosen_at_a_start() {
     assert_eq!(
         told,
         [
-            "22:56 the template reads `port` of import `db`, which `database` chooses only when it starts: a `value` import does not wait for that (choose it before, or need it `strong`)"
+            "22:56 the template reads `port` of import `db`, which `database` chooses only when it starts: a `value` import does not wait for that (choose the value `at: prepare`, or make the import `strong`)"
         ]
     );
 }
@@ -206,13 +203,13 @@ fn a_mistake_in_a_text_of_several_lines_is_told_in_its_line() {
     let told = |lines: &str| problems(&SHOP.replace("        {% endfor %}\n", lines));
     assert_eq!(
         told("        {% endfor %}\n        a {{ b c }}\n"),
-        ["25:16 no template: unexpected identifier, expected end of variable block"]
+        ["25:16 template: unexpected identifier, expected end of variable block"]
     );
     assert_eq!(
         told("        {% endfor %}\n        a {{ b\n"),
-        ["25:11 no template: `{{` is not closed (with `}}`; for the letters themselves write {{ '{{' }})"]
+        ["25:11 template: `{{` is not closed with `}}` (for a literal `{{` write {{ '{{' }})"]
     );
-    assert!(told("") == ["23:9 no template: `{% for … %}` is not closed (with `{% endfor %}`)"], "{:?}", told(""));
+    assert!(told("") == ["23:9 template: `{% for … %}` is not closed with `{% endfor %}`"], "{:?}", told(""));
     // What comes from a file is told there.
     let main = SHOP.replace("app.conf: |\n", "app.conf: { from: parts/app.conf }\n      other: |\n");
     let read = |file: &'static str| {
@@ -225,7 +222,7 @@ fn a_mistake_in_a_text_of_several_lines_is_told_in_its_line() {
         read.and_then(|it| it.expand(&Existing::default())).unwrap_err().to_string()
     };
     let told = read("a\nb {{ prot }}\n");
-    assert!(told.starts_with("parts/app.conf:2:6: the template reads `prot`"), "{told}");
+    assert!(told.starts_with("parts/app.conf:2:6: the template reads the unknown name `prot`"), "{told}");
     let told = read("a\nb {{ prot\n");
-    assert!(told.starts_with("parts/app.conf:2:3: no template: `{{` is not closed"), "{told}");
+    assert!(told.starts_with("parts/app.conf:2:3: template: `{{` is not closed"), "{told}");
 }

@@ -39,21 +39,25 @@ fn check(from: &str, to: &str, expected: &[&str]) {
 #[test]
 fn values_that_are_known_are_of_their_types() {
     check("", "", &[]);
-    check("port: 5432", "port: sql", &["9:13 `port` is a port from 1 to 65535, not `sql`"]);
-    check("port: 5432", "port: 70000", &["9:13 `port` is a port from 1 to 65535, not `70000`"]);
-    check("port: 5432", "port: { template: sql, at: start }", &["9:25 `port` is a port from 1 to 65535, not `sql`"]);
-    check("ratio: 0.5", "ratio: half", &["11:14 `ratio` is a number, not `half`"]);
-    check("tls: false", "tls: \"no\"", &["12:12 `tls` is `true` or `false`, not `no`"]);
+    check("port: 5432", "port: sql", &["9:13 `port` must be a port from 1 to 65535, not `sql`"]);
+    check("port: 5432", "port: 70000", &["9:13 `port` must be a port from 1 to 65535, not `70000`"]);
+    check(
+        "port: 5432",
+        "port: { template: sql, at: start }",
+        &["9:25 `port` must be a port from 1 to 65535, not `sql`"],
+    );
+    check("ratio: 0.5", "ratio: half", &["11:14 `ratio` must be a number, not `half`"]);
+    check("tls: false", "tls: \"no\"", &["12:12 `tls` must be `true` or `false`, not `no`"]);
     check("key: \"{{ directory }}\"", "key: word", &[]);
     check(
         "offset: 0",
         "offset: 0.5",
-        &["10:17 `replicas` is a whole number, not `2.5` (as it is with the parameters of `database`)"],
+        &["10:17 `replicas` must be a whole number, not `2.5` (the text that the parameters of `database` give)"],
     );
     check(
         "replicas: integer",
         "replicas: boolean",
-        &["10:17 `replicas` is `true` or `false`, not `2` (as it is with the parameters of `database`)"],
+        &["10:17 `replicas` must be `true` or `false`, not `2` (the text that the parameters of `database` give)"],
     );
     // All at once, with the place and what would be right.
     let wrong = TYPED.replace("port: 5432", "port: sql").replace("tls: boolean", "tls: bolean");
@@ -63,7 +67,7 @@ fn values_that_are_known_are_of_their_types() {
 7 |       sql: { values: { host: text, port: port, replicas: integer, ratio: number, tls: bolean, key: secret } }
   |                                                                                       ^^^^^^
 
-shop.yaml:9:13: `port` is a port from 1 to 65535, not `sql`
+shop.yaml:9:13: `port` must be a port from 1 to 65535, not `sql`
   |
 9 |       port: sql
   |             ^^^"#;
@@ -76,18 +80,18 @@ fn types_of_values_are_said_in_one_way() {
         "ratio: number",
         "ratio: any",
         &[
-            "7:74 the type of a value cannot be `any` (there is `text`, `integer`, `number`, `boolean`, `port` and `secret`)",
+            "7:74 the type of a value cannot be `any` (known: `text`, `integer`, `number`, `boolean`, `port` and `secret`)",
         ],
     );
     check(
         "key: secret } }",
         "key: text }, secret: [key] }",
-        &["7:109 a value that nobody is shown is of the type `secret` (`values: { NAME: secret }`)"],
+        &["7:109 a secret value has the type `secret` (`values: { NAME: secret }`)"],
     );
     check(
         "    values:\n",
         "      more: [port]\n    values:\n",
-        &["8:14 `port` is of the type `text` here and `port` in another export (a value has one)"],
+        &["8:14 `port` has the type `text` here and `port` in another export (a value has one type)"],
     );
 }
 
@@ -95,7 +99,7 @@ fn types_of_values_are_said_in_one_way() {
 fn nothing_is_calculated_with_a_text() {
     let says = |name: &str| {
         format!(
-            "the template calculates with `{name}`, which is a text (where it comes from, give it a type such as `integer`; or write `{name} | int`)"
+            "the template calculates with `{name}`, which is a text (declare it with a type such as `integer`, or write `{name} | int`)"
         )
     };
     for (sum, name) in [
@@ -132,7 +136,7 @@ fn whoever_an_import_may_be_bound_to_agrees_on_what_it_reads() {
     let told = problems(&second("[host, port, tls, key, ratio]"));
     let says = |value: &str, sort: &str| {
         format!(
-            "23:33 import `db` of `app` may be bound to `database`, where `{value}` is of the type `{sort}`, and to `other`, where it is `text` (give it one type, or bind to one of them)"
+            "23:33 import `db` of `app` may be bound to `database`, where `{value}` has the type `{sort}`, and to `other`, where it has the type `text` (use one type, or bind to one of them)"
         )
     };
     // What nobody reads may be anything.

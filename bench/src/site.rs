@@ -1,8 +1,8 @@
 //! One real manager with its agents on this machine, for as long as a measurement lasts.
 
-use cloud_manager::document::{EventKind};
 use cloud_manager::access::Access;
 use cloud_manager::client::{Client, ClientError, StreamItem};
+use cloud_manager::document::EventKind;
 use cloud_manager::document::{Accepted, EventDocument, NewChange};
 use serde_json::{Value, json};
 use std::error::Error;

@@ -78,7 +78,11 @@ fn follow(operator: &Operator, accepted: &Accepted, name: &str, json: bool) -> R
                 let done = event.change == Some(accepted.change) && event.what.ends_change();
                 is_done |= done;
                 // Why it failed is told in the end.
-                if event.change.is_none_or(|it| it == accepted.change) && event.what != EventKind::Refused && !done && !failed {
+                if event.change.is_none_or(|it| it == accepted.change)
+                    && event.what != EventKind::Refused
+                    && !done
+                    && !failed
+                {
                     view.tell(&event)?;
                 }
                 about || done
@@ -103,10 +107,14 @@ fn follow(operator: &Operator, accepted: &Accepted, name: &str, json: bool) -> R
             break End::Well("gone".into());
         };
         match component.state {
-            ComponentStatus::Failed if failed || (is_done && quiet) => break End::Failed(Some(Box::new(component.clone()))),
+            ComponentStatus::Failed if failed || (is_done && quiet) => {
+                break End::Failed(Some(Box::new(component.clone())));
+            }
             state if is_done && at_rest(component) => break End::Well(state.to_string()),
             _ if failed => break End::Failed(None),
-            ComponentStatus::Stopped if is_done && let Some(provider) = failed_below(&status, name) => break End::Waits(provider),
+            ComponentStatus::Stopped if is_done && let Some(provider) = failed_below(&status, name) => {
+                break End::Waits(provider);
+            }
             _ => view.waits(accepted.change, &component.waits_for, component.waits_for.len())?,
         }
     };
@@ -124,9 +132,11 @@ fn at_rest(component: &Component) -> bool {
 fn failed_below(status: &Status, name: &str) -> Option<String> {
     let (mut seen, mut open) = (BTreeSet::new(), vec![name]);
     while let Some(client) = open.pop() {
-        let needs = |it: &&Binding| it.client == client && !it.held && !it.leaving && !matches!(it.need.0, Need::Weak(_));
+        let needs =
+            |it: &&Binding| it.client == client && !it.held && !it.leaving && !matches!(it.need.0, Need::Weak(_));
         for binding in status.bindings.iter().filter(needs) {
-            let failed = |it: &Component| it.name == binding.provider && it.state == ComponentStatus::Failed && !it.leaving;
+            let failed =
+                |it: &Component| it.name == binding.provider && it.state == ComponentStatus::Failed && !it.leaving;
             if status.components.iter().any(failed) {
                 return Some(binding.provider.clone());
             }

@@ -10,7 +10,9 @@ use crate::{
 use clap::Args;
 use cloud_manager::{
     client::ClientError,
-    document::{ApplicationDocument, Component, Phase, RolloutDocument, RolloutState, RunningChange, Status, Summary, reason},
+    document::{
+        ApplicationDocument, Component, Phase, RolloutDocument, RolloutState, RunningChange, Status, Summary, reason,
+    },
 };
 use std::{
     io::{self, IsTerminal},

@@ -90,7 +90,8 @@ mod tests {
         let mut tiers = Tiers::of(&application, moments.iter());
         let event = |component: &str, state: ComponentStatus| EventDocument {
             component: Some(component.into()),
-            state: Some(state), what: EventKind::ComponentIs,
+            state: Some(state),
+            what: EventKind::ComponentIs,
             ..EventDocument::default()
         };
         assert!(tiers.note(&event("shop/app[0]", ComponentStatus::Stopped)));

@@ -1,4 +1,4 @@
-//! Every example holds, and the README keeps its word.
+//! Every example holds, and so does the page on scenarios.
 
 mod session;
 
@@ -21,12 +21,6 @@ fn every_example_file_holds_in_every_order_of_events() {
         let last = shown.last().cloned().unwrap_or_default();
         assert!(!last.starts_with("exit code"), "{name}: {}", shown.join("\n"));
     }
-}
-
-#[test]
-fn the_tour_in_the_readme_works_as_written() {
-    let text = fs::read_to_string(root().join("README.md")).expect("there is a README");
-    follow("tour", &text, 5);
 }
 
 #[test]

@@ -14,7 +14,9 @@ use crate::applications::{
 };
 use crate::handle::{Event, NameRegister};
 use protocol::letter::{Question, Statement, ToAgent, ToManager};
-use protocol::manager::{self, Alarm, Book, CancelOutlook, CloudOutcome, CloudTask, ComponentEntry, Input, News, Note, Request};
+use protocol::manager::{
+    self, Alarm, Book, CancelOutlook, CloudOutcome, CloudTask, ComponentEntry, Input, News, Note, Request,
+};
 use protocol::{
     BindingId, ChangeId, CloudManager, ComponentId, ComponentState, Instruction, Name, Order, Refusal, Ticket, VmId,
     wire,
@@ -324,7 +326,9 @@ impl Manager {
         }
         match &event.news {
             News::ChangeDone(change) | News::ChangeCancelled(change) => drop(self.books.before.remove(change)),
-            News::Cancelling(change, CancelOutlook::Dropped | CancelOutlook::Undone { .. }) => self.restore(at, *change),
+            News::Cancelling(change, CancelOutlook::Dropped | CancelOutlook::Undone { .. }) => {
+                self.restore(at, *change)
+            }
             _ => {}
         }
         outputs.push(Output::Effect(Effect::Told(event)));

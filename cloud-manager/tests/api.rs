@@ -3,7 +3,7 @@
 mod shape;
 mod stand;
 
-use cloud_manager::document::{ComponentStatus};
+use cloud_manager::document::ComponentStatus;
 use cloud_manager::{
     api::Api,
     client::{Client, ClientError},
@@ -49,9 +49,13 @@ async fn a_change_is_accepted_carried_out_and_seen() {
     let seen = status(&client).await;
     assert_eq!((seen.summary.components_started, seen.summary.bindings_held, seen.summary.changes), (2, 1, 0));
     assert_eq!(seen.attention, [""; 0]);
-    assert!(seen.components.iter().all(|it| it.state == ComponentStatus::Started && it.since_ms.is_some() && it.waits_for.is_empty()));
+    assert!(
+        seen.components
+            .iter()
+            .all(|it| it.state == ComponentStatus::Started && it.since_ms.is_some() && it.waits_for.is_empty())
+    );
     let app: ComponentDetail = client.get("/v1/components/app").await.unwrap();
-    assert_eq!((app.imports[0].need.as_str(), app.imports[0].held), ("strong 1", 1));
+    assert_eq!((app.imports[0].need.to_string().as_str(), app.imports[0].held), ("strong 1", 1));
     let record: ChangeRecord = client.get("/v1/changes/1").await.unwrap();
     assert_eq!(record.asked.as_deref(), Some("add vm data, add vm web, add database on data and 2 more"));
     assert!(record.done_at_ms.is_some());
@@ -71,7 +75,7 @@ async fn what_is_not_done_says_what_it_waits_for() {
     stand.hold_back(|it| matches!(it, Move::Finish(..)));
     let _: Accepted = client.post("/v1/changes", &shop()).await.unwrap();
     let seen = status(&client).await;
-    assert_eq!(seen.changes[0].phase.as_deref(), Some("both"));
+    assert_eq!(seen.changes[0].phase, Some(cloud_manager::document::Phase::Both));
     assert_eq!(
         seen.changes[0].waits_for,
         [
@@ -114,7 +118,7 @@ async fn a_failed_operation_asks_for_a_person_and_can_be_retried_or_skipped() {
     stand.direct(|theatre| theatre.stage.fail("database"));
     let seen = status(&client).await;
     let database = seen.components.iter().find(|it| it.name == "database").unwrap();
-    assert_eq!((database.state.as_str(), database.failure.as_deref()), ("failed", Some("failed")));
+    assert_eq!((database.state.to_string().as_str(), database.failure.as_deref()), ("failed", Some("failed")));
     assert_eq!(database.waits_for, ["a person to retry or skip its failed start"]);
     assert_eq!(seen.attention.len(), 1, "{:?}", seen.attention);
     assert_eq!(seen.changes[0].stuck_on, ["database"]);
@@ -433,10 +437,10 @@ async fn a_binding_shows_what_its_import_needs_now() {
         { "set-need": { "component": "app", "import": "db", "number": 2 } },
     ] });
     let _: Accepted = client.post("/v1/changes", &more).await.unwrap();
-    let needs: Vec<String> = status(&client).await.bindings.into_iter().map(|it| it.need).collect();
+    let needs: Vec<String> = status(&client).await.bindings.into_iter().map(|it| it.need.to_string()).collect();
     assert_eq!(needs, ["value 2", "value 2"]);
     let database: ComponentDetail = client.get("/v1/components/database").await.unwrap();
-    assert_eq!(database.lends[0].need, "value 2");
+    assert_eq!(database.lends[0].need.to_string(), "value 2");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 mod stand;
 
-use cloud_manager::document::{EventKind};
+use cloud_manager::document::EventKind;
 use cloud_manager::{
     api::Settings,
     client::{Client, Events, StreamItem},
@@ -50,7 +50,8 @@ async fn a_stream_that_breaks_goes_on_without_loss() {
     }
     let numbers: Vec<u64> = seen.iter().map(|event| event.number).collect();
     assert_eq!(numbers, (1..=seen.len() as u64).collect::<Vec<_>>());
-    let whats: Vec<String> = seen.iter().filter(|event| event.number <= 5).map(|event| event.what.to_string()).collect();
+    let whats: Vec<String> =
+        seen.iter().filter(|event| event.number <= 5).map(|event| event.what.to_string()).collect();
     assert_eq!(whats, ["accepted", "phase-posted", "vm-made", "phase-done", "change-done"]);
 }
 

@@ -2,7 +2,7 @@
 
 mod stand;
 
-use cloud_manager::document::{ComponentStatus};
+use cloud_manager::document::ComponentStatus;
 use cloud_manager::{
     client::Client,
     document::{Accepted, ChangeRecord, Component, Plan, Standing},

@@ -1,4 +1,4 @@
-//! What the protocol must know of a component, as far as its recipe says it.
+//! What the protocol needs to know of a component, as far as its recipe determines it.
 
 use crate::{At, Recipe, Start};
 use protocol::{Export, Import, Kind, Name, Operation, Patience};
@@ -36,8 +36,8 @@ impl Recipe {
         self.operations.rebind.is_some()
     }
 
-    /// Whether what a kind with this recipe exports may be something else after each start: it is chosen then, or a start
-    /// script may write it.
+    /// Whether the exported values of a kind with this recipe may differ after each start: they are chosen then, or a
+    /// start script may write them.
     pub fn renews(&self, exports: &BTreeMap<Name, Export>) -> bool {
         let scripted = matches!(self.operations.start, Some(Start::Script(_)));
         exports.values().flat_map(|export| &export.values).any(|name| match self.values.get(name) {
@@ -63,7 +63,7 @@ mod tests {
         let script = json!({ "start": { "script": { "run": "x" } }, "stop": { "command": { "run": "x" } } });
         assert!(!renews(json!({ "version": 1, "values": values }), "once"));
         assert!(renews(json!({ "version": 1, "values": values }), "each"));
-        // What is not among the values was written by a command: of these, only the start comes again.
+        // A value that the recipe does not define is written by a command; of these, only the start is repeated.
         assert!(!renews(json!({ "version": 1 }), "written"));
         assert!(renews(json!({ "version": 1, "operations": script }), "written"));
         assert!(!renews(json!({ "version": 1, "operations": script, "values": values }), "once"));

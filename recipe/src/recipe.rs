@@ -1,14 +1,13 @@
 //! A recipe: how the operations of one kind of component are carried out.
 //!
-//! The protocol carries it unread (`Kind::recipe`). It is JSON, because recipes lie in journals and outlive programs:
-//! a field can be added without breaking what was written before, and a field that this program does not know is an
-//! error rather than a silent difference. Every text that may contain `{{ … }}` is a template; see
-//! [`crate::template`] for what templates see.
+//! The protocol carries it unread (`Kind::recipe`). It is JSON, because recipes are in journals and outlive programs: a
+//! field can be added without breaking older recipes, and an unknown field is an error rather than a silent difference.
+//! Every text that may contain `{{ … }}` is a template; see [`crate::template`] for what templates see.
 //!
-//! Commands run in the component's directory. Their environment is small: `PATH` and the like, what the recipe says, and
-//! `HOLDFAST_NAME`, `HOLDFAST_DIRECTORY`, `HOLDFAST_TASK` (the number of the task), `HOLDFAST_<IMPORT>_<n>_<VALUE>` for each
-//! value of each binding, and for `install`, `announce` and a start script `HOLDFAST_VALUES`, the file to which they write
-//! `name=value` lines to hand out values.
+//! Commands run in the component's directory. Their environment is small: `PATH` and a few others, the variables of the
+//! recipe, and `HOLDFAST_NAME`, `HOLDFAST_DIRECTORY`, `HOLDFAST_TASK` (the number of the task),
+//! `HOLDFAST_<IMPORT>_<n>_<VALUE>` for each value of each binding, and for `install`, `announce` and a start script
+//! `HOLDFAST_VALUES`, the file to which they write values as `name=value` lines.
 //!
 //! ```json
 //! {
@@ -35,18 +34,18 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// The version of the format it is written in.
+    /// The version of its format.
     pub version: u32,
-    /// Values that never change, which templates see as `parameters.<name>`.
+    /// Constant values, which templates see as `parameters.<name>`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, serde_json::Value>,
-    /// The same, but nobody is shown their texts.
+    /// The same, but secret.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, String>,
-    /// What values are, its own and those of what it imports.
+    /// The types of values: its own, and those that come with its imports.
     #[serde(default, alias = "conceals", skip_serializing_if = "Sorts::is_empty")]
     pub sorts: Sorts,
-    /// Values that the component hands out.
+    /// Values that the component passes to its clients.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<Name, HandedOut>,
     /// Environment variables of a run: of `configure`, `start`, `check`, `rebind` and `stop`. Each is a template.
@@ -55,12 +54,12 @@ pub struct Recipe {
     /// Files that are written before `configure` and again before `rebind`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<RenderedFile>,
-    /// What is done when.
+    /// Its operations.
     #[serde(default)]
     pub operations: Operations,
 }
 
-/// A value that the component hands out.
+/// A value that the component passes to its clients.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HandedOut {
@@ -75,11 +74,11 @@ pub struct HandedOut {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum At {
-    /// Announced as soon as the component is known, before anything it imports is. Where a kind does not prepare, it is
-    /// chosen at the first start.
+    /// Announced as soon as the component is known, before its imports are. If the kind does not prepare, it is chosen
+    /// at the first start.
     #[default]
     Prepare,
-    /// Chosen anew at each start; may speak of imports.
+    /// Chosen at each start; may refer to imports.
     Start,
 }
 
@@ -87,23 +86,23 @@ pub enum At {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RenderedFile {
-    /// Where it lies: relative to the component's directory, or absolute. A template itself.
+    /// Its path: relative to the component's directory, or absolute. A template itself.
     pub path: String,
-    /// What it holds.
+    /// Its contents.
     pub template: String,
-    /// Who may read it, in octal as people write it.
+    /// Its mode, in octal.
     #[serde(default = "default_mode")]
     pub mode: String,
 }
 
-/// What is done when. What is left out is not done.
+/// The operations of a component. Omitted ones do nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operations {
-    /// Puts in place what the component needs; one at a time on each VM.
+    /// Installs what the component needs; one at a time on each VM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<Command>,
-    /// Finds out values to announce.
+    /// Determines values to announce.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announce: Option<Command>,
     /// Runs before each start, after the files are written.
@@ -112,7 +111,7 @@ pub struct Operations {
     /// Starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Start>,
-    /// Says whether it is ready, and later whether it still is.
+    /// Readiness and liveness check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<Check>,
     /// Tells it of a new set of bindings, after the files are written.
@@ -142,7 +141,7 @@ pub enum CommandLine {
 pub struct Command {
     /// What to run.
     pub run: CommandLine,
-    /// After this time it is ended, with all that it started, and has failed.
+    /// After this time it is killed, with all its descendants, and has failed.
     #[serde(default = "default_time_limit_ms")]
     pub time_limit_ms: u64,
 }
@@ -151,13 +150,13 @@ pub struct Command {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Start {
-    /// A program that runs for as long as the component does.
+    /// A program that keeps running.
     Process(Process),
-    /// A program that has ended once the component is started; `stop` needs a command then.
+    /// A program that ends once the component is started; `stop` then needs a command.
     Script(Command),
 }
 
-/// A program that runs for as long as the component does.
+/// A program that keeps running.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Process {
@@ -169,26 +168,26 @@ pub struct Process {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// What is tried.
+    /// The probe.
     pub probe: Probe,
-    /// The longest pause between two attempts while it is not ready yet; the first ones follow more quickly.
+    /// The longest pause between two attempts while it is not ready yet; the first pauses are shorter.
     #[serde(default = "default_interval_ms")]
     pub interval_ms: u64,
-    /// A start that is not ready by then has failed.
+    /// A start that is not ready within this time has failed.
     #[serde(default = "default_ready_within_ms")]
     pub ready_within_ms: u64,
-    /// An attempt that has no answer by then has failed.
+    /// An attempt without an answer within this time has failed.
     #[serde(default = "default_attempt_ms")]
     pub attempt_ms: u64,
-    /// The pause between two attempts once it was ready; `null` for no further attempts.
+    /// The pause between two attempts once it was ready; `null` for no liveness check.
     #[serde(default = "default_liveness_ms")]
     pub liveness_ms: Option<u64>,
-    /// So many failed attempts in a row mean that it has died.
+    /// This many failed attempts in a row mean that it has died.
     #[serde(default = "default_failures_max")]
     pub failures_max: u32,
 }
 
-/// What is tried to see whether a component is ready.
+/// How readiness is tested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Probe {
@@ -196,7 +195,7 @@ pub enum Probe {
     Tcp {
         /// The port, a template.
         port: String,
-        /// The address, a template; the VM's own if left out.
+        /// The address, a template; default is the VM's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         host: Option<String>,
     },
@@ -227,13 +226,13 @@ pub enum Rebind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
-    /// What is run first.
+    /// The command that is run first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Command>,
-    /// What its processes are sent.
+    /// The signal to its processes.
     #[serde(default)]
     pub signal: Signal,
-    /// How long they have to end.
+    /// The grace before SIGKILL.
     #[serde(default = "default_grace_ms")]
     pub grace_ms: u64,
 }
@@ -259,20 +258,20 @@ pub enum Signal {
     Kill,
 }
 
-/// Bytes that are no recipe, or a recipe that cannot be carried out.
+/// Bytes that are not a recipe, or a recipe that cannot be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum RecipeError {
     /// Longer than the protocol carries.
-    #[error("recipe of {0} bytes is too long (at most {RECIPE_BYTES_MAX})")]
+    #[error("the recipe is {0} bytes long (at most {RECIPE_BYTES_MAX})")]
     TooLong(usize),
     /// Not the JSON of a recipe.
-    #[error("recipe cannot be read: {0}")]
+    #[error("cannot read the recipe: {0}")]
     Unreadable(serde_json::Error),
-    /// Written for another program.
-    #[error("recipe has version {0}, this agent reads version {VERSION} (upgrade the agent)")]
+    /// Of another version.
+    #[error("the recipe has version {0}, and this program reads version {VERSION} (upgrade the program)")]
     Version(u32),
-    /// Well written, but it cannot work.
-    #[error("recipe cannot work: {0}")]
+    /// Valid, but it cannot work.
+    #[error("the recipe cannot work: {0}")]
     Unworkable(String),
 }
 
@@ -292,7 +291,7 @@ impl Default for Recipe {
 }
 
 impl Check {
-    /// Tries this, as patiently as where nothing else is said.
+    /// A check with default settings.
     pub fn of(probe: Probe) -> Self {
         Self {
             probe,
@@ -317,12 +316,12 @@ impl Recipe {
         serde_json::to_vec(self).expect("maps of a recipe have texts as keys")
     }
 
-    /// Reads what a kind carries, and checks all that can be checked before anything is done.
+    /// Decodes what a kind carries, and checks everything that can be checked in advance.
     pub fn decode(bytes: &[u8]) -> Result<Self, RecipeError> {
         if bytes.len() > RECIPE_BYTES_MAX {
             return Err(RecipeError::TooLong(bytes.len()));
         }
-        // The version is looked at first: what another version added is not an unknown field but another version.
+        // The version is checked first: a field of another version is not an unknown field.
         let Version { version } = serde_json::from_slice(bytes).map_err(RecipeError::Unreadable)?;
         if version != VERSION {
             return Err(RecipeError::Version(version));
@@ -346,10 +345,10 @@ impl Recipe {
             !name.is_empty() && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
         };
         if let Some(name) = self.environment.keys().find(|name| !is_variable(name)) {
-            return Some(format!("{name:?} is no name of an environment variable"));
+            return Some(format!("{name:?} is not a valid name for an environment variable"));
         }
         if let Some(file) = self.files.iter().find(|file| file.permissions().is_none()) {
-            return Some(format!("file {:?}: {:?} is no octal mode", file.path, file.mode));
+            return Some(format!("file {:?}: {:?} is not an octal mode", file.path, file.mode));
         }
         let is_empty = |line: &CommandLine| match line {
             CommandLine::Shell(text) => text.trim().is_empty(),
@@ -403,7 +402,7 @@ fn default_ready_within_ms() -> u64 {
 fn default_attempt_ms() -> u64 {
     2_000
 }
-// Serde asks for the type of the field.
+// Serde requires the type of the field.
 #[allow(clippy::unnecessary_wraps)]
 fn default_liveness_ms() -> Option<u64> {
     Some(5_000)
@@ -473,7 +472,7 @@ mod tests {
             (json!({ "version": 1, "operations": { "start": { "script": { "run": "x" } } } }), "no stop command"),
             (json!({ "version": 1, "operations": { "install": { "run": [] } } }), "command is empty"),
             (json!({ "version": 1, "environment": { "A=B": "x" } }), "A=B"),
-            (json!({ "version": 1, "files": [{ "path": "a", "template": "", "mode": "rw" }] }), "no octal mode"),
+            (json!({ "version": 1, "files": [{ "path": "a", "template": "", "mode": "rw" }] }), "not an octal mode"),
             (json!({ "version": 1, "sorts": { "values": { "a": "prot" } } }), "a value is text, integer"),
             (json!({ "version": 1, "values": { "a b": { "template": "" } } }), "a b"),
         ];

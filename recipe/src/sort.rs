@@ -1,14 +1,12 @@
-//! What a value can hold.
-//!
-//! A value travels as a text, whatever its sort. The sort says which texts are right, and what templates see: a number or a
-//! boolean where it is one, so that they can calculate and decide.
+//! The types of values. A value travels as a text, whatever its type. The type determines which texts are valid, and
+//! what templates see: a number or a boolean, so that they can calculate and test.
 
 use protocol::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt};
 
-/// What a value, a parameter or a variable can hold.
+/// The type of a value, a parameter or a variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sort {
@@ -23,13 +21,13 @@ pub enum Sort {
     Boolean,
     /// A port.
     Port,
-    /// A text that nobody is shown.
+    /// A text that is never shown.
     Secret,
-    /// A list or map, of a parameter or a variable; a value that travels is none.
+    /// A list or map, of a parameter or a variable; never of a value that travels.
     Any,
 }
 
-/// All sorts, with the words for them.
+/// All types, with their names.
 pub const SORTS: [(&str, Sort); 7] = [
     ("text", Sort::Text),
     ("integer", Sort::Integer),
@@ -41,7 +39,7 @@ pub const SORTS: [(&str, Sort); 7] = [
 ];
 
 impl Sort {
-    /// What is wanted, in words.
+    /// What is expected, for error messages.
     pub fn wanted(self) -> &'static str {
         match self {
             Self::Text => "a text",
@@ -54,7 +52,7 @@ impl Sort {
         }
     }
 
-    /// Whether what stands in a file is of this sort. A secret never stands there.
+    /// Whether a value in a file has this type. A secret never stands in a file.
     pub fn fits(self, value: &Value) -> bool {
         match self {
             Self::Text => value.is_string() || value.is_number() || value.is_boolean(),
@@ -67,8 +65,8 @@ impl Sort {
         }
     }
 
-    /// What a text is as a value of this sort; nothing if it is of another. A number is written as in JSON, without spaces
-    /// around it; so `007` is none.
+    /// The text as a value of this type; `None` if it is not one. A number is written as in JSON, without spaces around
+    /// it; so `007` is not one.
     pub fn read(self, text: &str) -> Option<Value> {
         if self.is_text() {
             return Some(text.into());
@@ -86,7 +84,8 @@ impl Sort {
         matches!(self, Self::Integer | Self::Number | Self::Port)
     }
 
-    /// The narrowest sort of which both are, if templates see both in the same way. What one of them keeps secret is secret.
+    /// The narrowest type that includes both, if templates see both in the same way. If one of them is secret, so is
+    /// the result.
     pub fn together(self, other: Self) -> Option<Self> {
         match (self, other) {
             (one, other) if one == other => Some(one),
@@ -106,23 +105,23 @@ impl fmt::Display for Sort {
     }
 }
 
-/// The sorts of values, by name. What is not listed is a text.
+/// The types of values, by name. A value that is not listed is a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written")]
 pub struct Sorted(BTreeMap<Name, Sort>);
 
 impl Sorted {
-    /// The sort of a value.
+    /// The type of a value.
     pub fn of(&self, value: &Name) -> Sort {
         self.0.get(value).copied().unwrap_or_default()
     }
 
-    /// Those that are more than a text.
+    /// The values that are not plain texts.
     pub fn iter(&self) -> impl Iterator<Item = (&Name, Sort)> {
         self.0.iter().map(|(name, sort)| (name, *sort))
     }
 
-    /// The names of those that nobody is shown.
+    /// The names of the secret values.
     pub fn secrets(&self) -> impl Iterator<Item = &Name> {
         self.iter().filter(|(_, sort)| *sort == Sort::Secret).map(|(name, _)| name)
     }
@@ -139,7 +138,7 @@ impl FromIterator<(Name, Sort)> for Sorted {
     }
 }
 
-/// The sorts as they are written, and as recipes in old journals have them: only the names of secrets.
+/// The types as they are written, and as recipes in old journals have them: only the names of secrets.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a value is text, integer, number, boolean, port or secret")]
 enum Written {
@@ -156,14 +155,14 @@ impl From<Written> for Sorted {
     }
 }
 
-/// The sorts of all values that a component has to do with.
+/// The types of all values that a component produces or reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sorts {
-    /// Of its own.
+    /// Its own values.
     #[serde(default, skip_serializing_if = "Sorted::is_empty")]
     pub values: Sorted,
-    /// Of those that come with each import.
+    /// The values that come with each import.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub imports: BTreeMap<Name, Sorted>,
 }

@@ -3,14 +3,14 @@
 //! | name | what |
 //! |---|---|
 //! | `name`, `host`, `directory` | the component's name, the VM's address, the component's own directory |
-//! | `parameters.<name>` | what the recipe says once and for all |
-//! | `values.<name>`, and `<name>` where nothing else is called so | what the component itself has handed out so far |
-//! | `imports.<import>[i].<value>` | what it may use, ordered by binding; in a run only |
+//! | `parameters.<name>` | the constants of the recipe |
+//! | `values.<name>`, and `<name>` unless it is one of these names | the component's own values so far |
+//! | `imports.<import>[i].<value>` | the values of its bindings, ordered by binding; in a run only |
 //! | `free_port()` | in values only: a port that the component keeps |
 //!
-//! Values are of their sorts: with a number templates can calculate, and a boolean they can ask.
+//! Values have their types: templates can calculate with numbers and test booleans.
 //!
-//! A name that is not there is an error that tells the name; an empty text in its place would be found much later.
+//! An unknown name is an error that names it; an empty text instead would be noticed much later.
 
 use crate::{
     CommandLine, Recipe,
@@ -27,16 +27,15 @@ use std::{
     path::Path,
 };
 
-/// The environment variable that names a component's own directory to its commands, and marks its processes as belonging to
-/// it.
+/// The environment variable that contains a component's own directory, and marks its processes as belonging to it.
 pub const DIRECTORY_VARIABLE: &str = "HOLDFAST_DIRECTORY";
 
-/// A rendered text is never longer.
+/// Maximum length of a rendered text.
 const RENDERED_BYTES_MAX: usize = 1 << 20;
-/// Steps that one rendering may take; enough for any honest template.
+/// Maximum number of steps of one rendering; enough for any reasonable template.
 const STEPS_MAX: u64 = 1_000_000;
 
-/// So many values are followed to know the text of one.
+/// Maximum number of values that are followed to determine one in advance.
 const KNOWN_MAX: usize = 20;
 
 /// What templates see.
@@ -46,9 +45,9 @@ pub struct View<'a> {
     pub host: IpAddr,
     pub home: &'a Path,
     pub recipe: &'a Recipe,
-    /// What the component has handed out so far.
+    /// The component's own values so far.
     pub values: Values,
-    /// The imports of its kind, each there even if nothing is bound to it; none outside of a run.
+    /// The imports of its kind, each present even if nothing is bound to it; none outside of a run.
     pub imports: &'a [Name],
     pub bindings: &'a [HeldBinding],
 }
@@ -64,7 +63,7 @@ pub struct TemplateError {
 }
 
 impl View<'_> {
-    /// Renders a text; `what` names it for people.
+    /// Renders a text; `what` names it in errors.
     pub fn render(&self, what: &str, template: &str) -> Result<String, TemplateError> {
         self.render_with(what, template, &mut environment())
     }
@@ -91,7 +90,7 @@ impl View<'_> {
         }
     }
 
-    /// The environment variables that every command of the component is told.
+    /// The environment variables of every command of the component.
     pub fn variables(&self) -> BTreeMap<String, String> {
         let mut variables = BTreeMap::from([
             ("HOLDFAST_NAME".to_owned(), self.name.to_string()),
@@ -108,7 +107,7 @@ impl View<'_> {
         variables
     }
 
-    /// The texts that nobody is to see.
+    /// All secret texts.
     pub fn secrets(&self) -> BTreeSet<String> {
         let sorts = &self.recipe.sorts;
         let mut texts: BTreeSet<String> = self.recipe.secrets.values().cloned().collect();
@@ -172,19 +171,20 @@ impl View<'_> {
 }
 
 impl Recipe {
-    /// The text of a value, where only templates and parameters that are no secrets decide it.
+    /// The text of a value, if only templates and parameters that are not secret determine it.
     pub fn known(&self, value: &Name) -> Option<String> {
         let mut known = BTreeMap::from([(value.clone(), None)]);
         self.known_in(&self.values.get(value)?.template, None, &mut known)
     }
 
-    /// The text of a template, where only parameters that are no secrets, values that are known and the VM's address decide
-    /// it; with this word in the place of that address.
+    /// The text of a template, if only parameters that are not secret, known values and the VM's address determine it;
+    /// `host` stands for that address.
     pub fn known_at(&self, template: &str, host: &str) -> Option<String> {
         self.known_in(template, Some(host), &mut BTreeMap::new())
     }
 
-    /// `known` are values that were looked at already. Those that are still being looked at cannot be known before the others.
+    /// `known` are values that were looked at already; `None` for those that are still being looked at, which would be
+    /// a cycle.
     fn known_in(&self, text: &str, host: Option<&str>, known: &mut BTreeMap<Name, Option<String>>) -> Option<String> {
         if excess(text).is_some() {
             return None;
@@ -228,7 +228,7 @@ fn environment() -> Environment<'static> {
     environment.set_fuel(Some(STEPS_MAX));
     environment.set_debug(true);
     environment.add_filter("quote", quote);
-    // With it, something could be put into itself, and would be shown without end.
+    // With it, a value could contain itself, and rendering it would never end.
     environment.remove_global("namespace");
     environment.set_formatter(|out, state, value| match value.kind() {
         ValueKind::Bool => out.write_str(&as_written(value)).map_err(Error::from),
@@ -237,7 +237,7 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-/// Values as templates see them. Texts that are not of their sorts were refused before.
+/// Values as templates see them. Texts of the wrong type were refused before.
 fn seen<'a>(values: &'a Values, sorts: Option<&'a Sorted>) -> impl Iterator<Item = (String, Value)> {
     values.iter().map(move |(name, text)| {
         let value = sorts.map_or(Sort::Text, |it| it.of(name)).read(text);
@@ -245,15 +245,15 @@ fn seen<'a>(values: &'a Values, sorts: Option<&'a Sorted>) -> impl Iterator<Item
     })
 }
 
-/// One word for a shell, whatever is in it.
+/// Quotes a value as one word for a shell.
 fn quote(value: &Value) -> Result<String, Error> {
     if value.is_undefined() {
-        return Err(Error::new(ErrorKind::InvalidOperation, "what is quoted is not there"));
+        return Err(Error::new(ErrorKind::InvalidOperation, "cannot quote an undefined value"));
     }
     Ok(format!("'{}'", as_written(value).replace('\'', r"'\''")))
 }
 
-/// A boolean as everybody but Jinja writes it, and everything else as it is.
+/// A boolean in lower case, unlike Jinja's, and everything else as it is.
 fn as_written(value: &Value) -> String {
     if value.kind() == ValueKind::Bool { value.is_true().to_string() } else { value.to_string() }
 }
@@ -262,9 +262,9 @@ fn as_variable(name: &str) -> String {
     name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' }).collect()
 }
 
-/// What is wrong, with the piece of the template that is.
+/// The error, with the part of the template that caused it.
 fn explain(error: &Error, template: &str) -> String {
-    // The range may begin in the middle of a path such as `imports.db[0].port`: all of it is told.
+    // The range may begin in the middle of a path such as `imports.db[0].port`: all of it is shown.
     let is_of_a_path = |letter: char| letter.is_alphanumeric() || "_.[]".contains(letter);
     let whole = |range: Range<usize>| {
         let before = template.get(..range.start)?.trim_end_matches(is_of_a_path).len();
@@ -275,13 +275,13 @@ fn explain(error: &Error, template: &str) -> String {
     let line = error.line().map(|line| format!(" in line {line}")).unwrap_or_default();
     match error.kind() {
         ErrorKind::UndefinedError | ErrorKind::UnknownFunction => format!("unknown name `{piece}`{line}"),
-        ErrorKind::OutOfFuel => "takes too many steps".into(),
+        ErrorKind::OutOfFuel => "exceeds the limit of steps".into(),
         ErrorKind::WriteFailure => format!("the text is longer than {RENDERED_BYTES_MAX} bytes"),
         kind => format!("{}{line}: `{piece}`", error.detail().map_or_else(|| kind.to_string(), str::to_owned)),
     }
 }
 
-/// Takes bytes up to the bound.
+/// A writer with a maximum length.
 struct Bounded(Vec<u8>);
 
 impl Write for Bounded {
@@ -335,7 +335,7 @@ mod tests {
     fn templates_see_the_component_its_values_and_its_imports() {
         let told = check("{{ name }} {{ values.name }} {{ host }}:{{ port }} {{ directory }} {{ parameters.workers }}");
         assert_eq!(told.unwrap(), "app[0] mine 127.0.0.1:8080 /srv/app 4");
-        // By the number of the binding, not in the order they came.
+        // Ordered by the number of the binding, not by arrival.
         let told = check("{% for db in imports.db %}{{ db.port }},{% endfor %}{{ imports.cache | length }}\n");
         assert_eq!(told.unwrap(), "1,2,0\n");
         assert_eq!(check("{{ \"it's\" | quote }}").unwrap(), r"'it'\''s'");
@@ -347,7 +347,7 @@ mod tests {
             ("{{ port + 1 }} {{ values.port // 2 }} {{ imports.db[0].port + 1 }}", "8081 4040 2"),
             ("{% if tls %}yes{% else %}no{% endif %} {{ tls }} {{ not tls }}", "no false true"),
             ("{{ imports.db | map(attribute='port') | sum }} {{ imports.db[1].port > 1 }}", "3 true"),
-            // What is a number is still a word for a shell, and part of a text.
+            // A number can still be quoted, and be part of a text.
             ("{{ port | quote }} {{ 'at ' ~ port }} {{ tls | quote }}", "'8080' at 8080 'false'"),
         ] {
             assert_eq!(check(template).unwrap(), expected);
@@ -405,10 +405,13 @@ mod tests {
     fn garbage_and_endless_templates_are_refused() {
         for (template, expected) in [
             ("{{", "template of a text"),
-            ("{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}", "too many steps"),
+            (
+                "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}",
+                "exceeds the limit of steps",
+            ),
             ("{% for a in range(9000) %}{{ 'x' * 1000 }}{% endfor %}", "longer than"),
             ("{{ 1 // 0 }}", "1 // 0"),
-            ("{{ prot | quote }}", "what is quoted is not there"),
+            ("{{ prot | quote }}", "cannot quote an undefined value"),
             (&format!("{{{{ 1{} }}}}", "+1".repeat(12_000)), "more than 500 parts"),
             ("{% set n = namespace(x=0) %}{% set n.x = n %}{{ n }}", "unknown name `namespace"),
         ] {

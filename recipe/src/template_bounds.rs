@@ -1,23 +1,23 @@
-//! How large one piece of a template may be.
+//! Limits on the size of a template.
 //!
-//! Whoever parses a template goes one step down for each part of an expression and for each `elif`, and comes back up at the
-//! end; whoever lets go of a list goes down into the lists that are in it, and each `set` may put one into another. What is too
-//! long would take the program down with it. So it is counted first, without going down anywhere.
+//! Parsing a template recurses once for each part of an expression and for each `elif`; dropping a list recurses into
+//! the lists in it, and each `set` may nest one more. A template that is too large would overflow the stack. So its
+//! parts are counted first, without recursion.
 
 use minijinja::machinery::{Token, WhitespaceConfig, tokenize};
 
-/// Names, numbers, signs and words between `{{` and `}}`, or `{%` and `%}`.
+/// Parts between `{{` and `}}`, or `{%` and `%}`: names, numbers, operators and keywords.
 const PARTS_MAX: usize = 500;
 /// The same of all `set` of a template together.
 const SET_PARTS_MAX: usize = 2_000;
 /// All `elif` of a template.
 const BRANCHES_MAX: usize = 200;
 
-/// What is too much in a template, and after how many bytes it begins.
+/// What exceeds a limit in a template, and the offset at which it begins.
 pub fn excess(template: &str) -> Option<(usize, String)> {
     let (mut began, mut parts, mut is_set) = (0, 0, false);
     let (mut set_parts, mut branches) = (0, 0);
-    // What is no part of any template is told by whoever parses it.
+    // What cannot be tokenized is reported by the parser.
     let tokens = tokenize(template, false, Default::default(), WhitespaceConfig::default()).map_while(Result::ok);
     for (token, span) in tokens {
         match token {
@@ -34,11 +34,11 @@ pub fn excess(template: &str) -> Option<(usize, String)> {
         }
         set_parts += usize::from(is_set);
         let says = if parts > PARTS_MAX {
-            format!("an expression has more than {PARTS_MAX} parts (make several of it)")
+            format!("an expression has more than {PARTS_MAX} parts (split it)")
         } else if set_parts > SET_PARTS_MAX {
             format!("all `set` together have more than {SET_PARTS_MAX} parts")
         } else if branches > BRANCHES_MAX {
-            format!("there are more than {BRANCHES_MAX} `elif` (use a map)")
+            format!("there are more than {BRANCHES_MAX} `elif` branches (use a map)")
         } else {
             continue;
         };
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use minijinja::Environment;
 
-    /// Each way to go down, so many times.
+    /// Each kind of nesting, this many times.
     fn deep(times: usize) -> [String; 7] {
         [
             format!("{{{{ 1{} }}}}", "+1".repeat(times)),
@@ -73,7 +73,7 @@ mod tests {
         for template in deep(50_000) {
             assert!(excess(&template).is_some());
         }
-        // A thousand honest expressions are no reason to complain, and what is no template is another's business.
+        // A thousand small expressions are fine, and what is not a template is reported elsewhere.
         for fine in ["x {{ a + 1 }} {% if a %}{% elif b %}{% endif %}\n".repeat(100), "{{".into(), "{{ 'a }}".into()] {
             assert_eq!(excess(&fine), None);
         }
@@ -86,7 +86,7 @@ mod tests {
             for template in deep(times).iter().filter(|it| excess(it).is_none()) {
                 let environment = Environment::new();
                 let template = environment.template_from_str(template).unwrap();
-                // Some of them calculate with what is not there, which is no reason to crash either.
+                // Some of them calculate with undefined values, which must not crash either.
                 let _ = template.render(());
             }
         }

@@ -1,9 +1,9 @@
-//! The directory in which one program keeps what must outlive it.
+//! The data directory of one program: everything that must outlive it.
 //!
-//! Two programs on one data directory would each journal the other's past, so the directory is locked for as long as
-//! its owner lives; the lock goes with the process, however the process goes. What lies inside is the business of the
-//! journal and of identity. The two ways in which both put a whole file on disk are here too, because they must agree
-//! on what *durable* means: the bytes are synced, then the name is, and half a file never carries its final name.
+//! Two programs on one data directory would corrupt each other's journal, so the directory is locked for as long as its
+//! owner lives; the lock ends with the process, however the process ends. What is inside belongs to the journal and to
+//! identity. The two ways in which both write a whole file are here too, because they must agree on what *durable*
+//! means: the bytes are synced, then the name is, and an incomplete file never has its final name.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
@@ -17,19 +17,19 @@ use crate::peer::Incarnation;
 
 const LOCK: &str = "lock";
 const INCARNATION: &str = "incarnation";
-/// The extension of a file that has not got its name yet.
+/// The extension of a file that does not have its final name yet.
 pub(crate) const UNFINISHED: &str = "new";
 
-/// A data directory that this process alone has open.
+/// A data directory that only this process has open.
 #[derive(Debug)]
 pub struct DataDirectory {
     path: PathBuf,
-    /// Held, never read: dropping the file gives the lock back.
+    /// Held, never read: dropping the file releases the lock.
     _lock: File,
 }
 
 impl DataDirectory {
-    /// Creates the directory where it is missing (readable by its owner only) and locks it.
+    /// Creates the directory if it does not exist (readable by its owner only) and locks it.
     ///
     /// Fails with [`Error::InUse`] while another program has it open; nothing is changed then.
     pub fn open(path: &Path) -> Result<Self, Error> {
@@ -49,12 +49,12 @@ impl DataDirectory {
         }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Which life of this directory it is: drawn when it is first asked for, and kept.
+    /// The incarnation of this directory: generated when it is first asked for, and kept.
     pub fn incarnation(&self) -> Result<Incarnation, Error> {
         let path = self.path.join(INCARNATION);
         let damaged = || Error::Damaged { path: path.clone() };
@@ -70,7 +70,7 @@ impl DataDirectory {
         }
     }
 
-    /// A directory inside, for one concern, created where it is missing.
+    /// A subdirectory for one purpose, created if it does not exist.
     pub fn room(&self, name: &str) -> Result<PathBuf, Error> {
         let room = self.path.join(name);
         create_private(&room)?;
@@ -82,12 +82,13 @@ fn create_private(path: &Path) -> Result<(), Error> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(Error::file("create", path))
 }
 
-/// Puts a file in place whole, readable by its owner only: the old one stands until the new one is durable.
+/// Replaces a file atomically, readable by its owner only: the old one stays until the new one is durable.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_aside(path, |file| file.write_all(bytes)).map(drop)
 }
 
-/// Writes beside `path`, syncs, and only then takes the name; returns the open file. What fails leaves no trace.
+/// Writes a temporary file, syncs it, and only then renames it to `path`; returns the open file. A failure leaves no
+/// trace.
 pub(crate) fn write_aside(path: &Path, fill: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<File, Error> {
     let aside = path.with_extension(UNFINISHED);
     let attempt: Attempt = Error::file("write", path);
@@ -105,14 +106,14 @@ pub(crate) fn write_aside(path: &Path, fill: impl FnOnce(&mut File) -> std::io::
             Ok(file)
         }
         Err(source) => {
-            // The first error is the one to report; a leftover is overwritten by the next attempt.
+            // The first error is reported; a left-over file is overwritten by the next attempt.
             let _ = fs::remove_file(&aside);
             Err(attempt(source))
         }
     }
 }
 
-/// Makes names created, renamed or removed in a directory durable.
+/// Makes created, renamed and removed names in a directory durable.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), Error> {
     File::open(path).and_then(|directory| directory.sync_all()).map_err(Error::file("sync", path))
 }

@@ -1,11 +1,11 @@
-//! The hallway between the machines of the protocol and the world.
+//! What drives the machines of the protocol in real programs: journal, links, identity and the engine.
 //!
-//! It does not know what it carries: records and messages are bytes here, and no rule of reconfiguration is known.
-//! What it promises is about carrying:
+//! It does not know what it carries: records and messages are bytes here, and it contains no rule of reconfiguration.
+//! What it guarantees:
 //!
-//! - [`journal`]: what came in is kept, in order, across crashes;
-//! - [`link`]: what one peer says to another arrives once and in order, whatever breaks in between;
-//! - [`identity`]: whoever speaks is who it says it is;
+//! - [`journal`]: inputs are kept, in order, across crashes;
+//! - [`link`]: messages arrive exactly once and in order, across reconnects and crashes;
+//! - [`identity`]: each peer is the one that it claims to be;
 //! - [`engine`]: the loop around a machine: journal, step, carry out.
 
 pub mod data_directory;

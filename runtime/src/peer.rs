@@ -1,16 +1,16 @@
-//! Who is at the other end: numbers and names that both identity and links use.
+//! Identifiers of peers: numbers and names that both identity and links use.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::Error;
 
-/// The number of a program that takes part: 0 is the manager, any other the VM with that number. Never used again.
+/// The number of a participating program: 0 is the manager, any other number is the VM with that number. Never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PeerId(pub u64);
 
 impl PeerId {
-    /// The one manager.
+    /// The manager.
     pub const MANAGER: Self = Self(0);
 }
 
@@ -23,7 +23,8 @@ impl fmt::Display for PeerId {
     }
 }
 
-/// One life of a peer's *data directory*: drawn when it is made, kept with it, different after the disk was wiped.
+/// The incarnation of a peer's *data directory*: generated when it is created, kept with it, different after the disk
+/// was wiped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Incarnation(pub u64);
 
@@ -33,7 +34,7 @@ impl fmt::Display for Incarnation {
     }
 }
 
-/// The name people gave a VM: 1 to 63 letters, digits and `- _ . ' [ ] /`, starting with a letter or digit.
+/// The name of a VM: 1 to 63 letters, digits and `- _ . ' [ ] /`, starting with a letter or digit.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct VmName(String);
 
@@ -68,7 +69,7 @@ impl fmt::Display for VmName {
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// What the machine's clock says.
+    /// The present time, from the system clock.
     pub fn now() -> Self {
         Self(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs()))
     }

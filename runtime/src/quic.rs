@@ -1,8 +1,9 @@
-//! How quinn is set up, in one place: windows, clocks, and the keys that let a peer recover fast when we restart.
+//! The configuration of quinn: windows, timeouts, and the keys with which a peer recovers quickly when this program
+//! restarts.
 //!
-//! A restarted endpoint finds packets of connections it does not know. It can answer them with a reset that the peer
-//! believes only if the reset key and the connection-id key are those of the former life; so both are derived from the
-//! identity. Without them a peer notices a restart only when its idle timeout ends.
+//! A restarted endpoint receives packets of connections that it does not know. It can answer them with a stateless
+//! reset, which the peer accepts only if the reset key and the connection-id key are the same as before the restart; so
+//! both are derived from the identity. Without them a peer notices a restart only after its idle timeout.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -20,18 +21,19 @@ use crate::identity::tls::Purpose;
 
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 const IDLE_TIMEOUT_MS: u32 = 6_000;
-/// A first guess that suits machines of one site: a lost handshake packet is repeated after three of these, and an
-/// endpoint with a connection that never got further stays for nine.
+/// Initial estimate of the round-trip time, for machines of one site: a lost handshake packet is repeated after three
+/// of these, and a connection that never got further is kept for nine.
 const FIRST_GUESS_AT_ROUND_TRIP: Duration = Duration::from_millis(100);
-/// What a stuck reader can make us hold, per stream and per connection; frames may be longer, they arrive in pieces.
+/// Flow-control windows, per stream and per connection: what a stuck reader can make us hold. Frames may be longer;
+/// they arrive in pieces.
 const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 128 << 10;
 const SEND_WINDOW: u64 = 256 << 10;
-/// What the kernel keeps for us until we read it. All peers share one socket, and when many of them meet at once, what does
-/// not fit is lost and repeated only after a pause that doubles. The kernel gives less where its own limit is lower.
+/// Receive buffer of the kernel. All peers share one socket; when many connect at once, packets that do not fit are
+/// lost, and repeated only after a pause that doubles. The kernel grants less if its own limit is lower.
 const SOCKET_BUFFER: usize = 2 << 20;
 
-/// Opens the socket on which this peer is dialled and from which it dials.
+/// Opens the socket on which this peer accepts connections and from which it dials.
 pub(crate) fn endpoint(identity: &Identity, address: SocketAddr) -> Result<Endpoint, Error> {
     let cannot_listen = |source| Error::Listen { address, source };
     let socket = UdpSocket::bind(address).map_err(cannot_listen)?;
@@ -74,13 +76,13 @@ fn transport() -> Arc<TransportConfig> {
     Arc::new(transport)
 }
 
-/// The certificates the other side has shown, its own first; rustls has verified them.
+/// The certificates that the other side has presented, its own first; rustls has verified them.
 pub(crate) fn peer_chain(connection: &Connection) -> Vec<Vec<u8>> {
     let shown = connection.peer_identity().and_then(|shown| shown.downcast::<Vec<CertificateDer<'static>>>().ok());
     shown.map(|chain| chain.iter().map(|certificate| certificate.to_vec()).collect()).unwrap_or_default()
 }
 
-/// What the handshake said the connection is for.
+/// The purpose that the handshake has agreed on.
 pub(crate) fn purpose(connection: &Connection) -> Option<Purpose> {
     let data = connection.handshake_data()?.downcast::<HandshakeData>().ok()?;
     Purpose::of(&data.protocol?)

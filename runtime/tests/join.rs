@@ -38,15 +38,15 @@ async fn a_newcomer_joins_and_talks_to_the_manager() {
 async fn refusals_reach_the_newcomer_in_words() {
     let office = Office::open("refusals").await;
     let token = office.invite(Some("web")).await;
-    refused(office.join(&token, "db").await, "for web only");
+    refused(office.join(&token, "db").await, "valid for web only");
     office.join(&token, "web").await.unwrap();
     // The same machine may ask again; another may not.
     office.join(&token, "web").await.unwrap();
     let thief = office.directory("thief");
     let web = VmName::parse("web").unwrap();
-    refused(identity::join(&thief, office.manager.address(), &token, &web).await, "already used by vm-1");
+    refused(identity::join(&thief, office.manager.address(), &token, &web).await, "already been used by vm-1");
     let forged = JoinToken::parse(&format!("hf1-{}-{}", "0".repeat(32), token.authority)).unwrap();
-    refused(office.join(&forged, "cache").await, "not known");
+    refused(office.join(&forged, "cache").await, "unknown join token");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -78,7 +78,7 @@ async fn a_certificate_is_renewed_while_the_link_stands() {
 
     office.revoke(PeerId(1)).await;
     let refused_renewal = identity::renew(&renewed, &office.directory("web"), office.manager.address()).await;
-    refused(refused_renewal, "forgotten");
+    refused(refused_renewal, "cannot rejoin");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

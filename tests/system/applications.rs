@@ -71,7 +71,10 @@ async fn the_three_tiers_go_up_change_and_come_down_as_planned() {
     std::fs::write(&path, text.replace("echo database at", "echo another database at")).unwrap();
     let planned = site.done(&["plan", path.to_str().unwrap(), "--json"]);
     let planned: Value = serde_json::from_str(&planned).unwrap();
-    assert_eq!(planned["applications"][0]["difference"]["components"]["mysql[0]"]["replaced"][0], "operation start");
+    assert_eq!(
+        planned["applications"][0]["difference"]["components"]["mysql[0]"]["replaced"][0],
+        "operation start changed"
+    );
     assert_eq!(planned["applications"][0]["difference"]["unchanged"]["components"], 4);
     let after = site.status().await.newest_event;
     apply(&site, &path);
@@ -204,7 +207,7 @@ async fn an_application_that_others_use_is_replaced_in_safe_order_and_cannot_be_
     std::fs::write(&own_path, &own).unwrap();
     // Who is used has to be there first.
     let early = site.holdfast(&["apply", "own.yaml", "--yes"]);
-    assert!(String::from_utf8_lossy(&early.stderr).contains("no application `shared` is known here"));
+    assert!(String::from_utf8_lossy(&early.stderr).contains("unknown application `shared`"));
     apply(&site, &shared_path);
     apply(&site, &own_path);
     all_started(&site, 2).await;

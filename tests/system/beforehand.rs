@@ -1,13 +1,14 @@
 //! What is told before anything is changed: what cannot be had, what nobody knows, who would be left alone. And where why
 //! something failed is found.
 
-use cloud_manager::document::{ComponentStatus};
 use crate::site::Site;
+use cloud_manager::document::ComponentStatus;
 
 /// The components that are started, in order of their names.
 async fn started(site: &Site) -> Vec<String> {
     let components = site.status().await.components.into_iter();
-    let mut names: Vec<String> = components.filter(|it| it.state == ComponentStatus::Started).map(|it| it.name).collect();
+    let mut names: Vec<String> =
+        components.filter(|it| it.state == ComponentStatus::Started).map(|it| it.name).collect();
     names.sort();
     names
 }
@@ -49,8 +50,8 @@ components:
     std::fs::write(site.place.join("sub/keys.yaml"), "secrets:\n  key: { file: key.pem }\n").unwrap();
     for command in [&["apply", "a.yaml", "--dry-run"][..], &["apply", "a.yaml", "--yes"]] {
         let told = site.refused(command);
-        let word = "a.yaml:5:3: secret `word` cannot be had: the environment variable HOLDFAST_TEST_WORD is not set";
-        let key = "sub/keys.yaml:2:3: secret `key` cannot be had: the file sub/key.pem cannot be read: No such file";
+        let word = "a.yaml:5:3: secret `word` is unavailable: the environment variable HOLDFAST_TEST_WORD is not set";
+        let key = "sub/keys.yaml:2:3: secret `key` is unavailable: the file sub/key.pem cannot be read: No such file";
         assert!(told.contains(word) && told.contains(key), "{told}");
     }
     // What is empty is no secret.

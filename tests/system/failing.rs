@@ -77,7 +77,7 @@ async fn why_a_start_failed_is_told_wherever_one_looks() {
     let site = Site::open("why");
     let gate = site.place.join("gate");
     fs::write(site.place.join("a.yaml"), gated(&gate, "200ms")).unwrap();
-    let why = "not ready within 200ms; the last check: exit code 3";
+    let why = "not ready within 200ms; last check: exit code 3";
     let told = site.refused(&["apply", "a.yaml", "--yes"]);
     assert!(told.contains(why) && told.contains("    no gate\n    beginning\n"), "{told}");
     assert!(told.contains("try again: holdfast component retry 'a/slow[0]'\n"), "{told}");
@@ -167,7 +167,7 @@ async fn a_start_that_was_skipped_is_seen_and_can_be_made_up_for() {
     let told = site.done(&["component", "skip", "a/slow[0]"]);
     assert!(told.ends_with("✓ a/slow[0] is started\n"), "{told}");
     let told = site.refused(&["check", "a/slow[0]"]);
-    assert_eq!(told, "✗ a/slow[0]: nothing runs (its start was skipped, or it is not started)\n");
+    assert_eq!(told, "✗ a/slow[0]: not running (its start was skipped, or it is not started)\n");
     fs::write(&gate, "").unwrap();
     site.done(&["reconcile", "a", "--yes"]);
     site.done(&["check"]);

@@ -1,7 +1,7 @@
 //! What a person does about something that failed is never held up by the change that waits for it.
 
-use cloud_manager::document::{EventKind};
 use crate::site::Site;
+use cloud_manager::document::EventKind;
 use std::path::{Path, PathBuf};
 
 /// An application whose providers fail to start, or to be purged, for as long as a file is there.

@@ -11,6 +11,7 @@ mod beforehand;
 mod demo;
 mod failing;
 mod following;
+mod guides;
 mod helping;
 mod mending;
 mod network;

@@ -1,11 +1,11 @@
 //! What happens to an application after it was applied: it drifts and is mended, its VMs are emptied, its components are
 //! replaced a few at a time, its secrets stay secret; and two people do not step on each other's feet.
 
-use cloud_manager::document::{EventKind, ComponentStatus};
 use crate::HOLDFAST;
 use crate::site::{Site, bind, order};
 use cloud_manager::client::{ClientError, segment};
 use cloud_manager::document::{Accepted, ApplicationDocument, ApplyRequest, Component, NewComponent, Submitted};
+use cloud_manager::document::{ComponentStatus, EventKind};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
@@ -209,24 +209,27 @@ async fn another_under_the_same_name_is_found_and_replaced() {
     site.make(&change).await;
     let told = site.refused(&["check"]);
     let wrong = [
-        "✗ shop: database[0] differs from what was applied: operation start",
-        "✗ shop: web[1] differs from what was applied: parameter greeting: \"go away\" → \"hello\", parameter haste goes",
-        "✗ shop: web[2] differs from what was applied: db needs strong 1, not 2",
+        "✗ shop: database[0] differs from what was applied: operation start changed",
+        "✗ shop: web[1] differs from what was applied: parameter greeting: \"go away\" → \"hello\", parameter haste removed",
+        "✗ shop: web[2] differs from what was applied: import db needs strong 1 instead of 2",
     ];
     assert_eq!(told.lines().collect::<Vec<_>>(), wrong);
     assert!(
         site.done(&["status"])
-            .contains("database[0] differs from what was applied: operation start (holdfast reconcile shop)")
+            .contains("database[0] differs from what was applied: operation start changed (holdfast reconcile shop)")
     );
     let told = site.done(&["apply", path.to_str().unwrap(), "--dry-run"]);
-    assert!(told.contains("± database[0] is replaced: operation start") && !told.contains("swordfish"), "{told}");
+    assert!(
+        told.contains("± database[0] is replaced: operation start changed") && !told.contains("swordfish"),
+        "{told}"
+    );
 
     let told = site.done(&["reconcile", "shop/web[1]", "--yes"]);
     assert!(told.contains("± web[1] is replaced") && told.contains("2 other things of shop"), "{told}");
     assert_eq!(site.refused(&["check"]).lines().collect::<Vec<_>>(), [wrong[0], wrong[2]]);
     let told = site.done(&["reconcile", "shop", "--yes"]);
     assert!(
-        told.contains("± database[0] is replaced") && told.contains("~ web[2]: db needs strong 1, not 2"),
+        told.contains("± database[0] is replaced") && told.contains("~ web[2]: import db needs strong 1 instead of 2"),
         "{told}"
     );
     site.done(&["check"]);
@@ -307,7 +310,8 @@ async fn a_group_is_replaced_a_few_at_a_time() {
     // Never two of them out at once.
     let mut out: BTreeSet<String> = BTreeSet::new();
     for event in told.iter().filter(|it| it.component.is_some()) {
-        let (component, state) = (event.component.clone().unwrap(), event.state.map(|it| it.to_string()).unwrap_or_default());
+        let (component, state) =
+            (event.component.clone().unwrap(), event.state.map(|it| it.to_string()).unwrap_or_default());
         if state == "started" {
             out.remove(&component);
         } else if event.what == EventKind::ComponentGone || !state.is_empty() {
@@ -422,7 +426,7 @@ async fn a_vm_is_emptied_and_used_again() {
     assert!(told.contains("+ web[4] on web[1]"), "{told}");
     assert_eq!(on_first(&components(&site).await), 0);
     site.done(&["scale", "web=4", "--yes"]);
-    assert!(site.refused(&["vm", "drain", "shop/web[1]", "--yes"]).contains("each of its VMs is drained"));
+    assert!(site.refused(&["vm", "drain", "shop/web[1]", "--yes"]).contains("all its VMs are drained"));
     assert!(site.refused(&["vm", "undrain", "shop/web[7]"]).contains("the application has no such VM"));
     assert!(site.done(&["vm", "undrain", "shop/web[1]"]).contains("Nothing is different."));
     // Nothing moves, so nobody is asked.

@@ -2,10 +2,10 @@
 //!
 //! Only root can make namespaces; where that is not so, the tests say that they were left out.
 
-use cloud_manager::document::{EventKind};
 use crate::HOLDFAST;
 use crate::site::{Site, bind, client, provider};
 use cloud_manager::document::EventDocument;
+use cloud_manager::document::EventKind;
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 

@@ -1,10 +1,9 @@
 //! Real runs: one manager, agents on this machine, components that are processes. Each story is told by the manager's
 //! events, and at its end the journals of all machines are put through the explorer's properties.
 
-use cloud_manager::document::{EventKind, ComponentStatus};
-use crate::session;
 use crate::site::{self, Site, bind, client, order, provider, vm};
 use cloud_manager::client::ClientError;
+use cloud_manager::document::{ComponentStatus, EventKind};
 use cloud_manager::document::{EventDocument, Problems};
 use serde_json::{Value, json};
 
@@ -39,40 +38,6 @@ fn running_example() -> Value {
 fn reached(events: &[EventDocument], state: &str, component: &str) {
     let order = order(events, state);
     assert!(order.iter().any(|it| it == component), "{component} is never {state}: {order:?}");
-}
-
-/// Whether a line is as written; `…` stands for anything. How wide a column is depends on what stands in it, so a gap is a
-/// gap, however wide.
-fn fits(shown: &str, written: &str) -> bool {
-    let narrow =
-        |line: &str| line.split("  ").map(str::trim).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("  ");
-    let (shown, written) = (narrow(shown), narrow(written));
-    let mut parts = written.split('…');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = shown.strip_prefix(first) else { return false };
-    for part in parts {
-        let Some(place) = rest.find(part) else { return false };
-        rest = &rest[place + part.len()..];
-    }
-    rest.is_empty() || written.ends_with('…')
-}
-
-#[test]
-fn the_operator_s_guide_works_as_written() {
-    let site = Site::open("guide");
-    let text = std::fs::read_to_string(session::root().join("docs/OPERATING.md")).unwrap();
-    std::fs::copy(site.data().join("access.json"), site.place.join("access.json")).unwrap();
-    let blocks = text.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
-    for turn in blocks.flat_map(session::turns).filter(|turn| !turn.command.starts_with("holdfast manager run")) {
-        let shown = session::run(&site.place, &turn.command);
-        // What two VMs report at the same time may come in another order than the guide has it.
-        let mut rest: Vec<&String> = shown.iter().collect();
-        for line in turn.shown.iter().filter(|line| !line.is_empty() && line.as_str() != "…") {
-            let found = rest.iter().position(|it| fits(it, line));
-            let said = format!("$ {}\nshould show\n{line}\nbut shows\n{}", turn.command, shown.join("\n"));
-            rest.remove(found.expect(&said));
-        }
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,7 @@
 //! Whole systems in trouble: what an operator is told of what ended, what waits, and what is lost.
 
-use cloud_manager::document::{EventKind, VmHealth};
 use crate::site::{self, Site, provider, vm};
+use cloud_manager::document::{EventKind, VmHealth};
 use serde_json::{Value, json};
 
 fn json_of(site: &Site, arguments: &[&str]) -> Value {

@@ -1,9 +1,9 @@
 //! Replacements in steps: the manager carries them out, whatever becomes of the client and of the manager itself.
 
-use cloud_manager::document::{EventKind, ComponentStatus};
 use crate::HOLDFAST;
 use crate::site::Site;
 use cloud_manager::document::{ApplicationDocument, EventDocument, RolloutState};
+use cloud_manager::document::{ComponentStatus, EventKind};
 use std::{
     collections::BTreeSet,
     fs,

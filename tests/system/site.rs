@@ -1,9 +1,9 @@
 //! A site for tests: one real manager, real agents on this machine, real processes; all of it gone when the test ends.
 
-use cloud_manager::document::{EventKind};
 use crate::HOLDFAST;
 use cloud_manager::access::Access;
 use cloud_manager::client::{Client, StreamItem};
+use cloud_manager::document::EventKind;
 use cloud_manager::document::{Accepted, EditDocument, EventDocument, JoinToken, NewChange, NewJoinToken, Status};
 use runtime::DataDirectory;
 use serde_json::{Value, json};
@@ -193,7 +193,8 @@ impl Site {
 
     pub(crate) async fn until_done(&self, accepted: &Accepted) -> Vec<EventDocument> {
         let change = Some(accepted.change);
-        self.events_until(accepted.events_after, |event| event.what == EventKind::ChangeDone && event.change == change).await
+        self.events_until(accepted.events_after, |event| event.what == EventKind::ChangeDone && event.change == change)
+            .await
     }
 
     /// Everything that was told after a number, up to the first that fits.

@@ -8,9 +8,9 @@
 //! - [`host`]: carries out operations with real processes, files and ports, and reports how they ended.
 
 pub mod host;
+mod host_actor;
 pub mod machine;
 mod presence;
 pub mod program;
-mod workshop;
 
 pub use presence::Presence;

@@ -1,5 +1,5 @@
-//! The agent as the engine drives it: the protocol's machine, and around it the little that a real agent must remember
-//! besides: which tasks and alarms are out, and where it told the manager that it listens.
+//! The agent as the engine drives it: the protocol's machine, and the few facts that a real agent must remember
+//! besides: which tasks and alarms are pending, and which listening address it reported to the manager.
 //!
 //! Nothing here decides about reconfiguration. What comes in is unpacked and checked (is this the manager? did the manager
 //! sign this binding?), the machine steps, and what it answers is packed.
@@ -23,28 +23,28 @@ pub struct Agent {
     books: Books,
 }
 
-/// All that must outlive the program.
+/// State that must survive a restart of the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Books {
     agent: VmAgent,
-    /// Tasks that the host has not answered.
+    /// Tasks without an outcome yet.
     tasks: BTreeMap<ComponentId, HostTask>,
-    /// Alarms that have not rung, and when they are due, in milliseconds since 1970.
+    /// Pending alarms and when they are due, in milliseconds since 1970.
     alarms: BTreeMap<Alarm, u64>,
-    /// Where the manager was told that we listen.
+    /// The listening address that was reported to the manager.
     listening: Option<SocketAddr>,
 }
 
-/// What happens on a VM.
+/// Local events on a VM.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LocalEvent {
-    /// The host has something to say.
+    /// The host reports an outcome.
     FromHost(HostOutcome),
     /// An alarm rang.
     AlarmRang(Alarm),
     /// The agent listens there.
     Listening(SocketAddr),
-    /// What the manager asked about a component, or why it cannot be said.
+    /// The answer to the manager's question about a component, or the reason why there is none.
     Answered {
         /// The number of the question.
         number: u64,
@@ -53,14 +53,14 @@ pub enum LocalEvent {
     },
 }
 
-/// What an agent asks of its surroundings.
+/// What an agent asks of its environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Carry out a task.
     Task(HostTask),
-    /// Ring at that moment.
+    /// Set an alarm for that moment.
     Alarm(Alarm, Moment),
-    /// Find out something about a component.
+    /// Look up something about a component.
     Answer {
         /// The number of the question.
         number: u64,
@@ -69,9 +69,9 @@ pub enum Effect {
         /// What.
         question: Question,
     },
-    /// Worth a line in the log.
+    /// A note for the log.
     Note(Note),
-    /// A message was not believed, and why.
+    /// A message was rejected, and why.
     Distrusted(PeerId, &'static str),
 }
 
@@ -90,26 +90,26 @@ impl Agent {
         &self.books.agent
     }
 
-    /// Tasks that the host has not answered.
+    /// Tasks without an outcome yet.
     pub fn tasks(&self) -> impl Iterator<Item = &HostTask> {
         self.books.tasks.values()
     }
 
-    /// Alarms that have not rung, and when they are due.
+    /// Pending alarms and when they are due.
     pub fn alarms(&self) -> impl Iterator<Item = (Alarm, Moment)> {
         self.books.alarms.iter().map(|(alarm, due)| (*alarm, Moment(*due)))
     }
 
-    /// What a message means to the protocol's machine, if it is for it and can be believed.
+    /// What a message means to the protocol's machine, if it is for the machine and can be trusted.
     pub fn understand(&self, from: PeerId, payload: &[u8]) -> Result<Understood, &'static str> {
         if from == PeerId::MANAGER {
             return match wire::decode(payload) {
                 Ok(ToAgent::Order(order)) => Ok(Understood::Input(Input::FromManager(order))),
                 Ok(other) => Ok(Understood::Aside(other)),
-                Err(_) => Err("it is no letter of the manager"),
+                Err(_) => Err("it is not a message of the manager"),
             };
         }
-        let notice: Notice = wire::decode(payload).map_err(|_| "it is no notice")?;
+        let notice: Notice = wire::decode(payload).map_err(|_| "it is not a notice")?;
         let peer = VmId(from.0);
         if let Notice::Bind { binding, client, import, ticket, .. } = &notice {
             let statement = Statement { binding: *binding, provider_vm: peer, client: *client, import: import.clone() };
@@ -119,9 +119,9 @@ impl Agent {
     }
 
     fn check(&self, statement: &Statement, ticket: &[u8]) -> Result<(), &'static str> {
-        let ticket = Ticket(ticket.try_into().map_err(|_| "its ticket is no signature")?);
-        let bytes = statement.bytes().map_err(|_| "its binding cannot be written down")?;
-        self.identity.verify(&ticket, &bytes).map_err(|_| "the manager has not signed its ticket")
+        let ticket = Ticket(ticket.try_into().map_err(|_| "its ticket is not a signature")?);
+        let bytes = statement.bytes().map_err(|_| "its binding cannot be encoded")?;
+        self.identity.verify(&ticket, &bytes).map_err(|_| "its ticket is not signed by the manager")
     }
 
     fn step(&mut self, at: Moment, input: Input) -> Outputs {
@@ -136,7 +136,7 @@ impl Agent {
         outputs
     }
 
-    /// Packs what the machine says; `answered` is the order up to which it had answered before.
+    /// Encodes what the machine says; `answered` is the order up to which it had answered before.
     fn pack(&mut self, at: Moment, answered: OrderNumber, output: agent::Output, outputs: &mut Outputs) {
         match output {
             agent::Output::ToManager(report) => send_report(answered, report, outputs),
@@ -155,7 +155,7 @@ impl Agent {
     }
 }
 
-/// A message that was believed.
+/// A message that was accepted as genuine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Understood {
     /// It is for the protocol's machine.
@@ -233,11 +233,10 @@ fn send<L: Serialize>(to: PeerId, letter: &L) -> Output<Effect> {
     )
 }
 
-/// Sends a report: in one letter, or in as many as it takes. A VM with very many bindings can lose them all in one step.
-///
-/// Only the last letter answers the order, because an order is answered once all that came of it is told. The others are
-/// to the manager like reports without an order. What fits into one letter is never divided: a journal that is stepped
-/// again must lead to the letters that were sent.
+/// Sends a report in one message, or in several if it is too long: a VM with very many bindings can lose them all in
+/// one step. Only the last message answers the order, because an order is answered once all its consequences have been
+/// reported; to the manager the others are like reports without an order. A report that fits into one message is never
+/// split: replaying a journal must lead to the messages that were sent.
 fn send_report(answered: OrderNumber, report: Report, outputs: &mut Outputs) {
     let letter = ToManager::Report(report);
     match (wire::encode(&letter), letter) {

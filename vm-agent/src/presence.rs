@@ -1,4 +1,5 @@
-//! Whether an agent runs on a data directory, and which process it is: for whoever looks after agents on one machine.
+//! Whether an agent is running on a data directory, and as which process: for programs that manage agents on one
+//! machine.
 
 use crate::host::process::ProcessMark;
 use rustix::process::{Pid, Signal, kill_process};
@@ -7,28 +8,28 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Inside the data directory: which process the agent is.
+/// Inside the data directory: the process id of the agent.
 const MARK: &str = "agent.json";
 
-/// How long the kernel may take to end what was sent SIGKILL.
+/// How long the kernel may take to end a process after SIGKILL.
 const AFTER_KILL: Duration = Duration::from_secs(20);
 
-/// An agent that runs.
+/// A running agent.
 #[derive(Clone, Debug)]
 pub struct Presence(ProcessMark);
 
 impl Presence {
-    /// The agent that runs on this data directory, if one does.
+    /// The agent that is running on this data directory, if any.
     pub fn of(data: &Path) -> Option<Self> {
         ProcessMark::load(&data.join(MARK)).filter(ProcessMark::is_alive).map(Self)
     }
 
-    /// The number of its process.
+    /// Its process id.
     pub fn pid(&self) -> i32 {
         self.0.pid
     }
 
-    /// Lets others know that this process is the agent.
+    /// Records that this process is the agent.
     pub(crate) fn announce(data: &Path) -> io::Result<()> {
         let own = i32::try_from(std::process::id()).map_err(io::Error::other)?;
         ProcessMark::of(own)?.save(&data.join(MARK)).map_err(|failure| io::Error::other(failure.to_string()))
@@ -39,14 +40,14 @@ impl Presence {
         self.0.ended().await
     }
 
-    /// Asks it to end, and sees to it after the grace.
+    /// Asks it to end, and kills it after the grace.
     pub async fn end(&self, grace: Duration) {
         for (signal, patience) in [(Signal::TERM, grace), (Signal::KILL, AFTER_KILL)] {
             if !self.0.is_alive() {
                 return;
             }
             if let Some(pid) = Pid::from_raw(self.0.pid) {
-                // It may have ended since it was looked at, which is what is wanted.
+                // It may have ended in the meantime, which is the goal.
                 let _ = kill_process(pid, signal);
             }
             let _ = timeout(patience, self.0.ended()).await;

@@ -1,10 +1,10 @@
-//! The agent program from its beginning to its end: who am I, where is the manager, then the engine until someone says
-//! stop. Components outlive it: only an order stops them.
+//! The agent program: finds its identity, joins the manager if it has to, and runs the engine until it is told to stop.
+//! Components outlive it: only an order stops them.
 
 use crate::host;
+use crate::host_actor::{EffectForwarder, HostActor, HostActorMessage};
 use crate::machine::Agent;
 use crate::presence::Presence;
-use crate::workshop::{Hatch, Workshop, WorkshopMessage};
 use ractor::{Actor, ActorRef};
 use runtime::engine::{self, Caller, Kept, Message, Opening};
 use runtime::identity::{self, Identity, JoinToken};
@@ -16,79 +16,79 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// The pause before another attempt to reach a manager that cannot be reached.
+/// Pause between attempts to reach the manager.
 const AGAIN: Duration = Duration::from_millis(500);
-/// A certificate is never renewed more often than this, however short its life.
+/// Lower limit of the time between two renewals of the certificate, however short its life.
 const RENEW_PAUSE: Duration = Duration::from_secs(1);
-/// The pause before another attempt to renew a certificate.
+/// Pause after a failed attempt to renew the certificate.
 const RENEW_AGAIN: Duration = Duration::from_secs(30);
 /// Inside the data directory: the certificate and its key.
 pub const IDENTITY: &str = "identity";
-/// Inside the data directory: what belongs to the components.
+/// Inside the data directory: everything that belongs to components.
 pub const COMPONENTS: &str = "components";
 
-/// How an agent runs.
+/// Settings of an agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where it keeps everything.
+    /// Its data directory.
     pub data: PathBuf,
-    /// Where the manager listens.
+    /// The manager's address.
     pub manager: SocketAddr,
-    /// With what it joins; not needed once it has joined.
+    /// The token and the name with which it joins; not needed once it has joined.
     pub invitation: Option<(JoinToken, VmName)>,
-    /// Where it listens for other agents.
+    /// The address on which it listens for other agents.
     pub listen: SocketAddr,
-    /// Where other machines reach it, if that is another address; port 0 stands for the one listened on.
+    /// The address at which other machines reach it, if it differs; port 0 stands for the port that it listens on.
     pub advertised: Option<SocketAddr>,
 }
 
-/// Why an agent cannot begin, or cannot go on.
+/// Why an agent cannot start, or cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// It has not joined, and has nothing to join with.
-    #[error("this agent has not joined yet (give it --token and --name; make a token with `holdfast token create`)")]
+    /// It has not joined, and has no token.
+    #[error("this agent has not joined yet (pass --token and --name; create a token with `holdfast token create`)")]
     NoToken,
-    /// Something in the hallway.
+    /// An error of the runtime.
     #[error(transparent)]
     Runtime(#[from] Error),
-    /// It cannot write down which process it is.
-    #[error("the data directory cannot be written to")]
+    /// It cannot record its process id.
+    #[error("cannot write to the data directory")]
     Announce(#[source] std::io::Error),
-    /// The workshop could not be opened, or failed; not on a good day.
-    #[error("the workshop failed: {0}")]
-    Workshop(String),
-    /// The manager has declared this VM lost, or destroyed it.
+    /// The host actor could not be started, or failed. This is not expected in normal operation.
+    #[error("the host actor failed: {0}")]
+    HostActor(String),
+    /// The manager has declared this VM lost, or has destroyed it.
     #[error(
-        "the manager has forgotten this VM, and its components were ended (join anew with an empty data directory)"
+        "the manager has removed this VM, and its components were stopped (to use it again, let it join with an empty data directory)"
     )]
     Dismissed,
 }
 
-/// An agent at work.
+/// A running agent.
 pub struct Running {
     kept: Kept<Agent>,
-    workshop: ActorRef<WorkshopMessage>,
-    workshop_ended: JoinHandle<()>,
+    host_actor: ActorRef<HostActorMessage>,
+    host_actor_ended: JoinHandle<()>,
     dismissed: oneshot::Receiver<()>,
     /// Its VM's number and name.
     pub identity: Arc<Identity>,
 }
 
 impl Running {
-    /// Waits until the agent can go on no more, and says why.
+    /// Waits until the agent cannot continue, and returns the reason.
     pub async fn halted(&mut self) -> AgentError {
         tokio::select! {
             biased;
             Ok(()) = &mut self.dismissed => AgentError::Dismissed,
-            _ = &mut self.workshop_ended => AgentError::Workshop("what it was doing is in the log".into()),
+            _ = &mut self.host_actor_ended => AgentError::HostActor("see the log".into()),
             Some(error) = self.kept.halted() => error.into(),
         }
     }
 
-    /// Says farewell to everyone. Components go on running.
+    /// Says goodbye to all peers. Components keep running.
     pub async fn close(self) {
         self.kept.close().await;
-        self.workshop.stop(None);
+        self.host_actor.stop(None);
     }
 }
 
@@ -103,13 +103,13 @@ pub async fn start(settings: Settings) -> Result<Running, AgentError> {
         (None, None) => return Err(AgentError::NoToken),
     };
     let identity = Arc::new(identity);
-    tracing::info!(vm = %identity.certified().peer, name = %identity.certified().name, "this is");
+    tracing::info!(vm = %identity.certified().peer, name = %identity.certified().name, "agent started");
 
     let reachable = settings.advertised.unwrap_or(settings.listen).ip();
     let host = host::Settings::new(data.room(COMPONENTS)?, reachable);
     let (dismiss, dismissed) = oneshot::channel();
-    let workshop = Actor::spawn(None, Workshop, (host, dismiss)).await;
-    let (workshop, workshop_ended) = workshop.map_err(|error| AgentError::Workshop(error.to_string()))?;
+    let host_actor = Actor::spawn(None, HostActor, (host, dismiss)).await;
+    let (host_actor, host_actor_ended) = host_actor.map_err(|error| AgentError::HostActor(error.to_string()))?;
     let opening = Opening {
         incarnation: data.incarnation()?,
         data,
@@ -119,14 +119,14 @@ pub async fn start(settings: Settings) -> Result<Running, AgentError> {
         identity_calls: None,
         links: link::Settings::default(),
         machine: Agent::new(Arc::clone(&identity)),
-        effects: Arc::new(Hatch { workshop: workshop.clone(), advertised: settings.advertised }),
+        effects: Arc::new(EffectForwarder { host_actor: host_actor.clone(), advertised: settings.advertised }),
     };
     let kept = engine::keep(opening).await?;
     tokio::spawn(stay_certified(Arc::clone(&identity), directory, settings.manager, kept.caller()));
-    Ok(Running { kept, workshop, workshop_ended, dismissed, identity })
+    Ok(Running { kept, host_actor, host_actor_ended, dismissed, identity })
 }
 
-/// Joins, and waits for a manager that cannot be reached yet.
+/// Joins, retrying for as long as the manager cannot be reached.
 async fn join(
     directory: &std::path::Path,
     manager: SocketAddr,
@@ -136,7 +136,7 @@ async fn join(
     loop {
         match identity::join(directory, manager, token, name).await {
             Err(error @ Error::Unreachable { .. }) => {
-                tracing::warn!(%error, "cannot join yet");
+                tracing::warn!(%error, "cannot join yet; retrying");
                 tokio::time::sleep(AGAIN).await;
             }
             joined => return joined,
@@ -144,7 +144,7 @@ async fn join(
     }
 }
 
-/// Has the certificate renewed whenever two thirds of its life are over.
+/// Renews the certificate whenever two thirds of its life are over.
 async fn stay_certified(mut identity: Arc<Identity>, directory: PathBuf, manager: SocketAddr, engine: Caller<Agent>) {
     loop {
         let due = identity.certified().renewal_due().0.saturating_sub(Timestamp::now().0);
@@ -155,7 +155,7 @@ async fn stay_certified(mut identity: Arc<Identity>, directory: PathBuf, manager
                 engine.tell(Message::Renew(Arc::clone(&identity)));
             }
             Err(error) => {
-                tracing::warn!(%error, "the certificate cannot be renewed now");
+                tracing::warn!(%error, "cannot renew the certificate; retrying");
                 tokio::time::sleep(RENEW_AGAIN).await;
             }
         }

@@ -13,7 +13,7 @@ async fn a_command_beyond_its_time_limit_is_ended_with_all_that_it_started() {
     let install =
         json!({ "run": "echo at work; trap '' TERM; (sleep 1000; true) & sleep 1000; true", "time_limit_ms": 200 });
     let detail = stage.fail(&task(1, &recipe(json!({ "install": install })), Work::Prepare)).await;
-    assert_eq!(detail, "install: time limit of 200ms reached\nat work");
+    assert_eq!(detail, "install: timed out after 200ms\nat work");
     assert_eq!(marked(&stage.home(1)), [0; 0]);
 }
 
@@ -91,7 +91,7 @@ async fn garbage_for_a_recipe_fails_the_task_and_nothing_else() {
         for work in [Work::Prepare, start(), Work::Purge] {
             let task = HostTask { component: ComponentId(1), serial, name: name("app"), kind: kind.clone(), work };
             let detail = stage.fail(&task).await;
-            assert!(detail.starts_with("recipe "), "{detail}");
+            assert!(detail.contains("recipe"), "{detail}");
         }
     }
     // What never started can be stopped, whatever its recipe.

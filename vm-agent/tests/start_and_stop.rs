@@ -100,7 +100,7 @@ async fn a_component_that_is_never_ready_fails_and_leaves_nothing_running() {
         "check": { "probe": { "command": { "run": "echo not yet; exit 1" } }, "ready_within_ms": 300 }
     });
     let detail = stage.fail(&task(1, &recipe(operations), start())).await;
-    assert!(detail.contains("not ready within 300ms; the last check: exit code 1\nnot yet"), "{detail}");
+    assert!(detail.contains("not ready within 300ms; last check: exit code 1\nnot yet"), "{detail}");
     assert_eq!(marked(&stage.home(1)), [0; 0]);
     assert_eq!(stage.record(1)["run"], Value::Null);
     // Nothing is left for the next agent to find: the next thing it says is an answer.

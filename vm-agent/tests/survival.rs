@@ -120,7 +120,7 @@ async fn what_ran_before_the_machine_was_restarted_is_not_looked_for() {
     record["run"]["process"]["boot"] = json!("another");
     stage.write_record(1, &record);
     stage.reopen(Vec::new()).await;
-    assert!(stage.died(&start).await.starts_with("ended with the last boot"));
+    assert!(stage.died(&start).await.starts_with("ended by a reboot"));
     assert!(is_alive(pid));
 }
 

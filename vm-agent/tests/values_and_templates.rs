@@ -85,8 +85,8 @@ async fn a_value_of_another_sort_fails_the_operation_that_chose_it() {
     let mut stage = Stage::new().await;
     let sorts = json!({ "values": { "port": "port", "tls": "boolean", "key": "secret" } });
     let says = |value: &str, operations: Value| json!({ "version": 1, "secrets": { "word": "hunter2" }, "sorts": sorts, "values": { "key": { "template": "key-of-{{ parameters.word }}" }, "port": { "template": value } }, "operations": operations });
-    let port = "value \"port\" of export \"sql\" is a port from 1 to 65535, not";
-    let tls = "value \"tls\" of export \"sql\" is `true` or `false`, not";
+    let port = "value \"port\" of export \"sql\" must be a port from 1 to 65535, not";
+    let tls = "value \"tls\" of export \"sql\" must be `true` or `false`, not";
     let writes = |line: &str| json!({ "run": format!("echo '{line}' >> $HOLDFAST_VALUES") });
     let mut script = writes("tls=maybe");
     script = json!({ "start": { "script": script }, "stop": { "command": { "run": "true" } } });
@@ -133,9 +133,9 @@ async fn a_secret_is_concealed_in_every_failure_however_it_is_written() {
     let long = "Secret".repeat(50);
     let installs = |secret: &str, run: &str| with(secret, json!({ "operations": { "install": { "run": run } } }));
     let told = [
-        (checked(json!({ "tcp": { "port": "{{ parameters.word }}" } })), start(), "check: \"•••\" is no port"),
+        (checked(json!({ "tcp": { "port": "{{ parameters.word }}" } })), start(), "check: \"•••\" is not a port"),
         (checked(json!({ "http": { "url": "{{ parameters.word }}" } })), start(), "check: \"•••\" is not http"),
-        (with(quoted, port), Work::Prepare, "value \"port\" is a port from 1 to 65535, not \"•••\""),
+        (with(quoted, port), Work::Prepare, "value \"port\" must be a port from 1 to 65535, not \"•••\""),
         (installs(key, "echo read kqhkiG9w0BAQEF; exit 1"), Work::Prepare, "install: exit code 1\nread •••"),
         // Only the end of it is told, and that begins in the middle of the secret.
         (
@@ -164,13 +164,13 @@ async fn a_client_calculates_with_what_it_imports_and_does_not_start_with_someth
     let bound = |port: &str, tls: &str| vec![held("db", 7, &[("port", port), ("tls", tls)])];
     let with = |serial, work| importing(serial, &recipe, work);
     let detail = stage.fail(&with(1, Work::Start { bindings: bound("5432", "no") })).await;
-    assert_eq!(detail, "value \"tls\" of import \"db\" is `true` or `false`, not \"no\"");
+    assert_eq!(detail, "value \"tls\" of import \"db\" must be `true` or `false`, not \"no\"");
     stage.carry_out(&with(2, Work::Start { bindings: bound("5432", "true") })).await;
     assert_eq!(stage.read(1, "conf"), "5433 tls");
     stage.carry_out(&with(3, Work::Rebind { bindings: bound("5432", "false") })).await;
     assert_eq!(stage.read(1, "conf"), "5433");
     let detail = stage.fail(&with(4, Work::Rebind { bindings: bound("", "false") })).await;
-    assert_eq!(detail, "value \"port\" of import \"db\" is a port from 1 to 65535, not \"\"");
+    assert_eq!(detail, "value \"port\" of import \"db\" must be a port from 1 to 65535, not \"\"");
 }
 
 /// A component that imports `db` and `cache`, and shows what it was told.
@@ -252,7 +252,7 @@ async fn an_unknown_name_fails_the_start_and_is_told() {
         (recipe(json!({ "start": sleeps, "check": { "probe": { "tcp": { "port": "{{ p }}" } } } })), "`p`"),
         (
             recipe(json!({ "start": sleeps, "check": { "probe": { "tcp": { "port": "http" } } } })),
-            "\"http\" is no port",
+            "\"http\" is not a port",
         ),
         (recipe(json!({ "start": sleeps, "check": { "probe": { "http": { "url": "ftp://a" } } } })), "\"ftp://a\""),
     ];

@@ -263,7 +263,7 @@ impl Draft<'_> {
             });
             if let Some(Source::Elsewhere | Source::Content(_)) = self.writer.compose.secrets.get(&mount.source) {
                 let says =
-                    format!("the secret {parameter} is asked for in the environment of whoever applies the file");
+                    format!("the secret {parameter} is read from the environment of the user who applies the file");
                 importer.remark(mount.span, Some(&service.name), says);
             }
             let path = file_name("secret", &mount.source);
@@ -276,8 +276,7 @@ impl Draft<'_> {
                 Some(Source::Content(phrase)) => self.template("", phrase),
                 Some(Source::Environment(variable)) => {
                     let phrase = Phrase { pieces: Vec::new(), span: mount.span };
-                    let says =
-                        format!("the config {} is empty: its variable {variable} is not looked at", mount.source);
+                    let says = format!("the config {} is empty: its variable {variable} is not read", mount.source);
                     importer.remark(mount.span, Some(&service.name), says);
                     self.plain(&phrase)
                 }
@@ -287,7 +286,7 @@ impl Draft<'_> {
                     String::new()
                 }
                 Some(Source::Elsewhere) | None => {
-                    let says = format!("the config {} is empty: it is kept elsewhere", mount.source);
+                    let says = format!("the config {} is empty: it is external", mount.source);
                     importer.remark(mount.span, Some(&service.name), says);
                     String::new()
                 }

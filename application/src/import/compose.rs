@@ -76,8 +76,7 @@ pub(super) fn read(
         compose.name = text.map(|text| importer.now(text, node.span, None));
     }
     if let Some(node) = field("include") {
-        let says =
-            "`include` is not followed: import the other files on their own, or what `docker compose config` prints";
+        let says = "`include` is not supported: import the other files separately, or import the output of `docker compose config`";
         importer.remark(node.span, None, says);
     }
     for (section, into) in [("configs", &mut compose.configs), ("secrets", &mut compose.secrets)] {
@@ -91,7 +90,7 @@ pub(super) fn read(
     }
     let Some(services) = field("services") else {
         if importer.reading.findings.count() == 0 {
-            importer.wrong(Span::beginning(root.span.file), "there are no services (`services: …`)");
+            importer.wrong(Span::beginning(root.span.file), "the file defines no services (`services: …`)");
         }
         return compose;
     };
@@ -102,7 +101,7 @@ pub(super) fn read(
         let lacks = |name: &&str| node.get(name).is_none_or(|it| it.is_nothing() || it.in_words() == "``");
         // What it extends may have it.
         if is_whole && ["image", "build", "command", "entrypoint"].iter().all(lacks) {
-            importer.wrong(key.span, format!("`{}` has neither an `image` nor a `build` nor a `command`", key.text));
+            importer.wrong(key.span, format!("`{}` needs an `image`, a `build` or a `command`", key.text));
         }
         let service = service::read(key, &node, with, importer, open);
         compose.services.push(service);
@@ -114,7 +113,7 @@ pub(super) fn read(
         for ((what, known), mounts) in sources.iter().zip([&service.configs, &service.secrets]) {
             for mount in mounts.iter().filter(|it| !known.contains_key(&it.source)) {
                 let right = crate::nearest::hint(&mount.source, known.keys().map(String::as_str));
-                let says = format!("there is no {what} `{}`{right}", mount.source.escape_debug());
+                let says = format!("unknown {what} `{}`{right}", mount.source.escape_debug());
                 importer.reading.wrong(mount.span, says);
             }
         }
@@ -173,7 +172,7 @@ fn source(
         return importer.reading.text(node, "`environment`").map(|it| Source::Environment(it.into()));
     }
     if field("external").is_none() {
-        importer.wrong(key.span, format!("`{}` comes from a `file`, the `environment` or its `content`", key.text));
+        importer.wrong(key.span, format!("`{}` needs a `file`, an `environment` or a `content`", key.text));
     }
     Some(Source::Elsewhere)
 }
@@ -186,7 +185,7 @@ fn connect(compose: &mut Compose, importer: &mut Importer) {
         needs.retain(|need| {
             let is_there = need.required || names.contains(&need.service);
             if !is_there {
-                let says = format!("`{}` is not there, and is not needed", need.service.escape_debug());
+                let says = format!("`{}` is not defined, and is optional", need.service.escape_debug());
                 importer.remark(need.span, Some(name), says);
             }
             is_there
@@ -197,7 +196,7 @@ fn connect(compose: &mut Compose, importer: &mut Importer) {
         for need in &service.needs {
             if !names.contains(&need.service) {
                 let right = crate::nearest::hint(&need.service, names.iter().map(String::as_str));
-                importer.wrong(need.span, format!("there is no service `{}`{right}", need.service.escape_debug()));
+                importer.wrong(need.span, format!("unknown service `{}`{right}", need.service.escape_debug()));
             }
             if need.completed {
                 jobs.push(need.service.clone());
@@ -237,7 +236,7 @@ fn connect(compose: &mut Compose, importer: &mut Importer) {
         if let Some(begin) = path.iter().position(|it| it.name == next.name) {
             let circle: Vec<&str> = path[begin..].iter().chain([next]).map(|it| it.name.as_str()).collect();
             let says = format!(
-                "`depends_on` goes round in a circle, so nobody in it could start first: {} (take one of them away, or say `required: false`)",
+                "`depends_on` forms a cycle, so no service could start first: {} (remove one of the entries, or write `required: false`)",
                 circle.join(" → ")
             );
             importer.wrong(need.span, says);

@@ -46,7 +46,7 @@ pub(super) fn read(service: &str, node: &Node, importer: &mut Importer) -> Optio
         let text = text.map(|it| importer.now(&it, node.span, Some(service))).unwrap_or_default();
         match text.parse::<u32>() {
             Ok(number) if number <= 1_000_000 => retries = number.max(1),
-            _ => importer.wrong(node.span, format!("`retries` is a whole number, not `{}`", text.escape_debug())),
+            _ => importer.wrong(node.span, format!("`retries` must be a whole number, not `{}`", text.escape_debug())),
         }
     }
     if field("disable").is_some_and(|it| super::service::plain(it) == "true") {
@@ -54,7 +54,7 @@ pub(super) fn read(service: &str, node: &Node, importer: &mut Importer) -> Optio
     }
     let Some(node) = field("test") else {
         let says =
-            "the `healthcheck` is left out: it changes the test of an image, which nobody knows here; say the `test`";
+            "the `healthcheck` is omitted: it changes the test of an image, which is unknown here; write the `test`";
         importer.remark(node.span, Some(service), says);
         return None;
     };
@@ -89,7 +89,7 @@ fn test(service: &str, node: &Node, importer: &mut Importer) -> Option<Test> {
         Some(("CMD", rest)) if !rest.is_empty() => Some(Test::Words(rest.iter().map(phrase).collect())),
         Some(("CMD-SHELL", [text, ..])) if !text.0.trim().is_empty() => Some(Test::Shell(phrase(text))),
         _ => {
-            let says = "`test` is a text for the shell, or a list that begins with CMD, CMD-SHELL or NONE";
+            let says = "`test` must be a text for the shell, or a list that begins with CMD, CMD-SHELL or NONE";
             importer.wrong(node.span, says);
             None
         }
@@ -100,7 +100,7 @@ fn test(service: &str, node: &Node, importer: &mut Importer) -> Option<Test> {
 pub(super) fn time(text: &str, node: &Node, what: &str, importer: &mut Importer) -> Option<u64> {
     let read = words::duration_ms(text);
     if read.is_none() {
-        let says = format!("{what} is a time such as 10s, 1m30s or 200ms, not `{}`", text.escape_debug());
+        let says = format!("{what} must be a duration such as 10s, 1m30s or 200ms, not `{}`", text.escape_debug());
         importer.wrong(node.span, says);
     }
     read

@@ -72,7 +72,7 @@ pub(super) fn pieces(text: &str, span: Span, importer: &mut Importer) -> Vec<Pie
 
 fn read(text: &str, depth: usize) -> Result<Vec<Piece>, String> {
     if depth > DEPTH_MAX {
-        return Err(format!("more than {DEPTH_MAX} `${{…}}` are inside of each other"));
+        return Err(format!("`${{…}}` is nested more than {DEPTH_MAX} levels deep"));
     }
     let mut pieces = Vec::new();
     let mut literal = String::new();
@@ -132,7 +132,7 @@ fn variable(inside: &str, depth: usize) -> Result<Variable, String> {
     let end = inside.find(|it: char| !is_letter(it)).unwrap_or(inside.len());
     let (name, rest) = inside.split_at(end);
     if name.is_empty() || name.starts_with(|it: char| it.is_ascii_digit()) {
-        return Err(format!("`${{{}}}` names no variable (write it like ${{NAME:-default}})", inside.escape_debug()));
+        return Err(format!("`${{{}}}` is not a variable (write it like ${{NAME:-default}})", inside.escape_debug()));
     }
     let rest = rest.strip_prefix(':').unwrap_or(rest);
     let otherwise = match rest.chars().next() {
@@ -141,7 +141,8 @@ fn variable(inside: &str, depth: usize) -> Result<Variable, String> {
         Some('?') => Otherwise::Demanded(rest[1..].into()),
         Some('+') => Otherwise::Instead(read(&rest[1..], depth + 1)?),
         Some(_) => {
-            let says = "after the name of a variable stands `:-` and a default, `:?` and a reason, or `:+` and a text";
+            let says =
+                "the name of a variable can be followed by `:-` and a default, `:?` and a reason, or `:+` and a text";
             return Err(format!("`${{{}}}`: {says}", inside.escape_debug()));
         }
     };
@@ -191,7 +192,7 @@ pub(super) fn note(
             Some(known) => {
                 let differs = !secret && !known.secret && known.default != default;
                 if differs && known.default.as_ref().is_some_and(|it| !it.is_empty()) && default.is_some() {
-                    let says = format!("`{}` has another default elsewhere, which holds here too", variable.name);
+                    let says = format!("`{}` has a different default elsewhere, which is used here too", variable.name);
                     importer.remark(span, service, says);
                 } else if differs && known.default.as_ref().is_none_or(String::is_empty) {
                     known.default = default;

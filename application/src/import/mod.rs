@@ -132,7 +132,7 @@ impl Importer {
         let pieces = interpolation::pieces(text, span, self);
         let read = interpolation::now(&pieces, self);
         if pieces.iter().any(|it| matches!(it, Piece::Variable(_))) {
-            self.remark(span, service, format!("`{}` is filled in now, as `{read}`", text.escape_debug()));
+            self.remark(span, service, format!("`{}` is replaced by its present value, `{read}`", text.escape_debug()));
         }
         read
     }

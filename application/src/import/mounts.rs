@@ -39,12 +39,16 @@ pub(super) fn real_names(node: &Node, importer: &mut Importer) -> BTreeMap<Strin
         // An older way to write it has the name below `external`.
         let name = node.get("name").or_else(|| external.and_then(|it| it.get("name")));
         if external.is_some() {
-            let says = format!("the volume {} must be on the VM before: nobody makes it", key.text.escape_debug());
+            let says =
+                format!("the external volume {} must exist on the VM: it is not created", key.text.escape_debug());
             importer.remark(key.span, None, says);
         }
         if let Some((lost, _)) = node.entries().iter().find(|(it, _)| it.text == "driver" || it.text == "driver_opts") {
-            let says =
-                format!("`{}` of the volume {} is left out: make it on its VM", lost.text, key.text.escape_debug());
+            let says = format!(
+                "`{}` of the volume {} is omitted: create the volume on its VM",
+                lost.text,
+                key.text.escape_debug()
+            );
             importer.remark(lost.span, None, says);
         }
         match name {
@@ -66,12 +70,12 @@ pub(super) fn volumes(service: &str, node: &Node, with: With, importer: &mut Imp
                 let read_only = field("read_only").filter(|it| it == "true").map(|_| "ro".to_owned());
                 match (field("type").as_deref(), field("target")) {
                     (_, None) => {
-                        importer.wrong(item.span, "a volume says its `target`");
+                        importer.wrong(item.span, "a volume needs a `target`");
                         continue;
                     }
                     (Some("bind" | "volume") | None, Some(target)) => (field("source"), target, read_only),
                     (Some(other), Some(target)) => {
-                        let says = format!("the volume of type `{}` at {target} is left out", other.escape_debug());
+                        let says = format!("the volume of type `{}` at {target} is omitted", other.escape_debug());
                         importer.remark(item.span, Some(service), says);
                         continue;
                     }
@@ -94,14 +98,14 @@ pub(super) fn volumes(service: &str, node: &Node, with: With, importer: &mut Imp
         if source.as_deref() == Some("") || !target.starts_with(['/', '$']) {
             importer.wrong(
                 item.span,
-                "a volume is written like ./data:/var/lib/data:ro, with a whole path in the container",
+                "a volume is written like ./data:/var/lib/data:ro, with an absolute path in the container",
             );
             continue;
         }
         if with == With::Process {
             let from = source.map_or_else(String::new, |it| format!("{it} at "));
             let says = format!(
-                "the volume {from}{target} is left out: a process has its own directory and sees all of its machine; see to it that its data is where it looks for it"
+                "the volume {from}{target} is omitted: a process sees the whole file system of its machine; make sure that its data is where it expects it"
             );
             importer.remark(item.span, Some(service), says);
             continue;
@@ -110,8 +114,9 @@ pub(super) fn volumes(service: &str, node: &Node, with: With, importer: &mut Imp
         let named = source.as_ref().is_some_and(|it| !it.starts_with(['.', '/', '~', '$']));
         if named {
             let name = source.clone().unwrap_or_default();
-            let says =
-                format!("the volume {name} is on whatever VM the service is on, and stays there when it is removed");
+            let says = format!(
+                "the volume {name} is on the VM on which the service runs, and stays there when the service is removed"
+            );
             importer.remark(item.span, Some(service), says);
         }
         read.push(Volume {
@@ -154,11 +159,11 @@ pub(super) fn mounts(service: &str, node: &Node, what: &str, importer: &mut Impo
             Content::Map { .. } => {
                 let source = item.get("source").and_then(|it| importer.reading.text(it, "`source`")).map(str::to_owned);
                 let Some(source) = source else {
-                    importer.wrong(item.span, format!("a {what} of a service says its `source`"));
+                    importer.wrong(item.span, format!("a {what} of a service needs a `source`"));
                     continue;
                 };
                 if item.get("uid").is_some() || item.get("gid").is_some() {
-                    let says = format!("the owner of {what} `{}` is left out", source.escape_debug());
+                    let says = format!("the owner of {what} `{}` is omitted", source.escape_debug());
                     importer.remark(item.span, Some(service), says);
                 }
                 let mode = item.get("mode").and_then(|it| mode(it, service, importer));
@@ -185,7 +190,7 @@ fn mode(node: &Node, service: &str, importer: &mut Importer) -> Option<String> {
     let text = plain(node);
     let digits = text.trim_start_matches("0o").trim_start_matches('0');
     if digits.is_empty() || digits.len() > 3 || digits.chars().any(|it| !('0'..='7').contains(&it)) {
-        let says = format!("the mode `{}` is left out: a mode is written like 0440", text.escape_debug());
+        let says = format!("the mode `{}` is omitted: write a mode like 0440", text.escape_debug());
         importer.remark(node.span, Some(service), says);
         return None;
     }

@@ -113,7 +113,8 @@ impl Draft<'_> {
             words.extend(self.words(said));
         }
         if words.is_empty() {
-            let says = format!("echo 'say here how {} is started' >&2; exit 1", name(&service.name, 60));
+            let says =
+                format!("echo 'replace this with the command that starts {}' >&2; exit 1", name(&service.name, 60));
             return scalar(&says);
         }
         // What is built from a folder lies there; it is not built.

@@ -18,7 +18,7 @@ pub(super) fn tell(compose: &Compose, importer: &mut Importer) {
         for (place, (before, phrase)) in phrases(compose, service).into_iter().enumerate() {
             let is_variable = place < service.environment.len();
             if let Some(what) = password(&before, is_variable, &in_sight(&phrase.pieces, importer)) {
-                let says = format!("{what} is there for everybody to read: make it a parameter of type secret");
+                let says = format!("{what} is stored in plain text: make it a parameter of type secret");
                 importer.remark(phrase.span, Some(&service.name), says);
             }
         }
@@ -34,7 +34,7 @@ pub(super) fn tell(compose: &Compose, importer: &mut Importer) {
         for (span, other) in found.into_iter().filter(|(_, it)| *it != own) {
             let other = names[other];
             let says = format!(
-                "`{other}` stays in its command: if that is the service, its address is that of an import, such as {{{{ imports.{}[0].host }}}}",
+                "`{other}` is left as it is in the command: if it means the service, use the address of an import, such as {{{{ imports.{}[0].host }}}}",
                 other.replace('-', "_")
             );
             importer.remark(span, Some(&service.name), says);

@@ -133,7 +133,7 @@ impl Reader<'_> {
             "working_dir" => self.service.folder = self.phrase(node, "`working_dir`"),
             "profiles" => {
                 self.service.is_optional = true;
-                self.remark(node.span, "`profiles`: there are no profiles; raise its `count` to have it");
+                self.remark(node.span, "`profiles` is omitted: raise its `count` to run it");
             }
             field => {
                 if let Some((_, option, sort)) = OPTIONS.iter().find(|(it, _, _)| *it == field) {
@@ -141,7 +141,7 @@ impl Reader<'_> {
                 } else if let Some((_, instead)) =
                     LEFT_OUT.iter().find(|(it, instead)| *it == field && !instead.is_empty())
                 {
-                    self.remark(key.span, &format!("`{field}` is left out: {instead}"));
+                    self.remark(key.span, &format!("`{field}` is omitted: {instead}"));
                 }
             }
         }
@@ -202,7 +202,7 @@ impl Reader<'_> {
                 }
                 name => match fields.iter().find(|(field, _)| *field == name) {
                     Some((_, option)) => options.extend(self.phrase(&node, name).map(|it| (*option, it))),
-                    None => self.remark(key.span, &format!("`build.{}` is left out", key.text.escape_debug())),
+                    None => self.remark(key.span, &format!("`build.{}` is omitted", key.text.escape_debug())),
                 },
             }
         }
@@ -229,7 +229,10 @@ impl Reader<'_> {
     fn variable(&mut self, name: &str, text: &str, span: Span) {
         let fits = !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_');
         if !fits {
-            let says = format!("the variable `{}` is left out: it has letters, digits and _ only", name.escape_debug());
+            let says = format!(
+                "the variable `{}` is omitted: its name must consist of letters, digits and _",
+                name.escape_debug()
+            );
             self.remark(span, &says);
             return;
         }
@@ -262,7 +265,7 @@ impl Reader<'_> {
                     }
                 }
                 Err(_) if !required => {}
-                Err(why) => self.remark(node.span, &format!("its variables in {name} are missing: {why}")),
+                Err(why) => self.remark(node.span, &format!("the variables of {name} are missing: {why}")),
             }
         }
         for (name, phrase) in said {
@@ -294,28 +297,27 @@ impl Reader<'_> {
                 }),
             };
             let Some((target, published, address)) = found else {
-                self.importer
-                    .wrong(item.span, "a port is written like 8080:80, or as a map with `target` and `published`");
+                self.importer.wrong(item.span, "write a port like 8080:80, or as a map with `target` and `published`");
                 continue;
             };
             if let Some(address) = address.filter(|it| !["", "0.0.0.0", "::", "[::]"].contains(&it.as_str())) {
-                let says = format!("port {target} is at every address of its VM, not only at {address}");
+                let says = format!("port {target} is open at every address of its VM, not only at {address}");
                 self.remark(item.span, &says);
             }
             let range = target.split_once('-');
             let numbers = range.map_or((target.parse(), target.parse()), |(first, last)| (first.parse(), last.parse()));
             let (Ok(first), Ok(last)) = numbers else {
-                let says = format!("`{}` is no port from 1 to 65535 (write it like 8080:80)", target.escape_debug());
+                let says = format!("`{}` is not a port from 1 to 65535 (write it like 8080:80)", target.escape_debug());
                 self.importer.wrong(item.span, says);
                 continue;
             };
             let (first, last): (u16, u16) = (first, last);
             if first == 0 || last < first {
-                self.importer.wrong(item.span, "a port is from 1 to 65535, and a range goes up");
+                self.importer.wrong(item.span, "a port must be from 1 to 65535, and a range must ascend");
                 continue;
             }
             if last - first > 20 {
-                self.remark(item.span, &format!("of the ports {first} to {last}, only {first} is handed on"));
+                self.remark(item.span, &format!("of the ports {first} to {last}, only {first} is exported"));
             }
             let published = published.filter(|it| !exposed && *it != target);
             let last = if last - first > 20 { first } else { last };
@@ -338,8 +340,7 @@ impl Reader<'_> {
                     if let Some(condition) = condition.as_deref().filter(|it| !words.contains(it)) {
                         let right = crate::nearest::hint(condition, words);
                         let span = node.get("condition").map_or(node.span, |it| it.span);
-                        self.importer
-                            .wrong(span, format!("there is no condition `{}`{right}", condition.escape_debug()));
+                        self.importer.wrong(span, format!("unknown condition `{}`{right}", condition.escape_debug()));
                     }
                     let required = node.get("required").is_none_or(|it| plain(it) != "false");
                     let completed = condition.as_deref() == Some(words[2]);
@@ -352,7 +353,8 @@ impl Reader<'_> {
                     // A link may give it another name.
                     let service = text.split(':').next().unwrap_or_default().to_owned();
                     if service != text && key.text == "links" {
-                        let says = format!("the link `{}` is known as `{service}` only", text.escape_debug());
+                        let says =
+                            format!("the alias in the link `{}` is omitted: use `{service}`", text.escape_debug());
                         self.importer.remark(item.span, Some(&self.service.name), says);
                     }
                     found.push(Needed { service, span: item.span, completed: false, required: true });
@@ -379,12 +381,12 @@ impl Reader<'_> {
             ("no" | "false", None) => {
                 self.remark(
                     node.span,
-                    "`restart: no` is left out: what dies is started again, and then a person is asked",
+                    "`restart: no` is omitted: a component that dies is restarted, and after too many deaths manual action is required",
                 );
             }
             _ => {
                 let says = format!(
-                    "`restart` is `no`, `always`, `unless-stopped` or `on-failure:3`, not `{}`",
+                    "`restart` must be `no`, `always`, `unless-stopped` or `on-failure:3`, not `{}`",
                     text.escape_debug()
                 );
                 self.importer.wrong(node.span, says);
@@ -411,19 +413,19 @@ impl Reader<'_> {
                     if node.get("reservations").is_some() {
                         self.remark(
                             key.span,
-                            "`deploy.resources.reservations` is left out: say `resources` of the type and of the VMs",
+                            "`deploy.resources.reservations` is omitted: set `resources` in the type and in the VMs",
                         );
                     }
                 }
                 "mode" if plain(&node) == "replicated" => {}
                 "mode" | "placement" => {
-                    self.remark(key.span, &format!("`deploy.{}` is left out: say where it is with `on`", key.text));
+                    self.remark(key.span, &format!("`deploy.{}` is omitted: choose the VMs with `on`", key.text));
                 }
                 "update_config" | "rollback_config" => {
-                    let says = format!("`deploy.{}` is left out: apply has a --strategy", key.text);
+                    let says = format!("`deploy.{}` is omitted: use `apply --strategy`", key.text);
                     self.remark(key.span, &says);
                 }
-                other => self.remark(key.span, &format!("`deploy.{}` is left out", other.escape_debug())),
+                other => self.remark(key.span, &format!("`deploy.{}` is omitted", other.escape_debug())),
             }
         }
     }
@@ -436,14 +438,14 @@ impl Reader<'_> {
             let known = SIGNALS.join(", ");
             self.remark(
                 node.span,
-                &format!("it is stopped with TERM, not {}: signals are {known}", text.escape_debug()),
+                &format!("it is stopped with TERM instead of {}: the known signals are {known}", text.escape_debug()),
             );
         }
     }
 
     fn option(&mut self, field: &str, option: &'static str, sort: Sort, node: &Node) {
         if self.with == With::Process {
-            self.remark(node.span, &format!("`{field}` is left out: a process is confined by nothing but its user"));
+            self.remark(node.span, &format!("`{field}` is omitted: a process is confined only by its user"));
             return;
         }
         match sort {

@@ -52,7 +52,7 @@ fn merge(node: &mut Node, importer: &mut Importer) {
             };
             for node in under {
                 let Content::Map { entries: others, .. } = node.content else {
-                    importer.wrong(node.span, format!("`<<` takes a map or a list of maps, not {}", node.in_words()));
+                    importer.wrong(node.span, format!("`<<` must be a map or a list of maps, not {}", node.in_words()));
                     continue;
                 };
                 for (key, node) in others {
@@ -82,7 +82,7 @@ pub(super) fn extended(
         let Some(node) = known.get("services").and_then(|it| it.get(&name)).cloned() else {
             let services = known.get("services").map(Node::entries).unwrap_or_default();
             let right = crate::nearest::hint(&name, services.iter().map(|(key, _)| key.text.as_str()));
-            importer.wrong(asked, format!("there is no service `{}` to extend{right}", name.escape_debug()));
+            importer.wrong(asked, format!("cannot extend unknown service `{}`{right}", name.escape_debug()));
             break;
         };
         let here = (known.span.file, name.clone());
@@ -101,7 +101,7 @@ pub(super) fn extended(
             Content::Map { .. } => {
                 let fields = importer.reading.fields(&extends, "`extends`", &["service", "file"]);
                 let Some(service) = fields.get("service") else {
-                    importer.wrong(asked, "`extends` says which `service`");
+                    importer.wrong(asked, "`extends` needs a `service`");
                     break;
                 };
                 name = importer.reading.text(service, "a service")?.to_owned();
@@ -118,7 +118,7 @@ pub(super) fn extended(
                 }
             }
             Content::List { .. } => {
-                importer.wrong(asked, "`extends` is the name of a service, or a map with `service` and `file`");
+                importer.wrong(asked, "`extends` must be the name of a service, or a map with `service` and `file`");
                 break;
             }
         }

@@ -48,13 +48,13 @@ pub(super) fn application(name: &str, options: &ComposeOptions, compose: &Compos
     }
     let file = name.rsplit('/').next().unwrap_or(name);
     let what = match options.with {
-        With::Docker => "A service with an image is a container on the network of its VM",
-        With::Process => "A service is its command, run on its VM; images are not used",
+        With::Docker => "Each service with an image runs as a container on the network of its VM",
+        With::Process => "Each service runs its command on its VM; images are not used",
     };
     let count = machines(compose, &ports, importer);
     let place = if count > 1 { "VMs of one group, as many as their ports need" } else { "one VM" };
     let about = format!(
-        "From {} by `holdfast import compose`. {what}. All are on {place}; more groups under `vms` and other words after `on` spread them.",
+        "From {} by `holdfast import compose`. {what}. All run on {place}; add groups under `vms` and change `on` to spread them.",
         file.escape_debug()
     );
     let mut text = remark_lines(&about, 0);
@@ -186,27 +186,26 @@ fn tell_of_ports(compose: &Compose, ports: &[Vec<Port>], with: With, importer: &
         for port in &ports[place] {
             let number = port.number;
             if let Some(published) = &port.published {
-                let says =
-                    format!("nothing publishes port {number} as {published}: it is reached at port {number} of its VM");
+                let says = format!("port {number} is not published as {published}: connect to port {number} of its VM");
                 importer.remark(port.span, Some(&service.name), says);
             }
             let other = (0..place).find(|other| ports[*other].iter().any(|it| it.number == number));
             let same = other.map(|other| compose.services[other].name.clone());
             let several = service.count.is_some();
             if let Some(other) = same {
-                let says = format!("it listens at port {number}, and so does {other}: let them be on different VMs");
+                let says = format!("it listens on port {number}, and so does {other}: put them on different VMs");
                 importer.remark(port.span, Some(&service.name), says);
             } else if several {
-                let says = format!("it listens at port {number}: of several, each needs a VM of its own");
+                let says = format!("it listens on port {number}: several of them need a VM each");
                 importer.remark(port.span, Some(&service.name), says);
             }
         }
         let imageless = with == With::Process && service.command.is_none() && service.entrypoint.is_none();
         if imageless {
-            let says = "what its image starts is not known here: fill in `start`, or import with --with docker";
+            let says = "the command of its image is unknown here: fill in `start`, or import with --with docker";
             importer.remark(service.span, Some(&service.name), says);
         } else if with == With::Process && service.image.is_some() && service.entrypoint.is_none() {
-            let says = "its command is run without the entrypoint of its image: what it needs must be on the machine";
+            let says = "its command runs without the image's entrypoint: install what it needs on the machine";
             importer.remark(service.span, Some(&service.name), says);
         }
     }
@@ -276,7 +275,7 @@ pub(super) fn count(service: &Service, importer: &mut Importer) -> (String, Vec<
     match text.trim().parse::<u32>() {
         Ok(number) if number <= 1_000_000 => (number.to_string(), Vec::new()),
         _ => {
-            let says = format!("`{}` is no number of replicas: it is 1 now", text.escape_debug());
+            let says = format!("`{}` is not a number of replicas: 1 is used", text.escape_debug());
             importer.remark(phrase.span, Some(&service.name), says);
             ("1".into(), Vec::new())
         }

@@ -231,7 +231,9 @@ impl<'a> Play<'a> {
         match self.record.note(event, &mut self.act) {
             Some((component, Condition::Started)) => self.tell(event.at_ms, &format!("● {component} started")),
             Some((component, _)) => self.tell(event.at_ms, &format!("○ {component} stopped")),
-            None if matches!(event.what, EventKind::VmMade | EventKind::VmDestroyed) => self.tell(event.at_ms, &event.text),
+            None if matches!(event.what, EventKind::VmMade | EventKind::VmDestroyed) => {
+                self.tell(event.at_ms, &event.text)
+            }
             None => Ok(()),
         }
     }

@@ -48,7 +48,8 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a folder with all that is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder for the test can be made");
     for entry in fs::read_dir(from).expect("there are examples").flatten() {
         if entry.path().is_dir() {

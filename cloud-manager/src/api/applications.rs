@@ -15,9 +15,9 @@ use crate::applications::{
     present::Learned,
 };
 use crate::document::{
-    ApplicationDocument, ApplicationRequest, ApplyRequest, Cancellation, CheckRequest, Component, ComponentStatus, DrainRequest, Drift,
-    How, Plan, PlanningDocument, ReconcileRequest, RemoveRequest, RollbackRequest, ScaleRequest, Submitted,
-    VersionDocument,
+    ApplicationDocument, ApplicationRequest, ApplyRequest, Cancellation, CheckRequest, Component, ComponentStatus,
+    DrainRequest, Drift, How, Plan, PlanningDocument, ReconcileRequest, RemoveRequest, RollbackRequest, ScaleRequest,
+    Submitted, VersionDocument,
 };
 use crate::machine::{NotPosted, View};
 use crate::office::LOCAL;

@@ -150,7 +150,9 @@ pub(super) async fn change(State(api): State<Api>, Part(id): Part) -> Result<Res
         let Some(newest) = events.last() else { break };
         after = newest.number;
         let inside = events.iter().filter(|event| last == 0 || event.number <= last).map(EventDocument::from);
-        record.events.extend(inside.filter(|it| it.change.is_none_or(|change| change == id.0) && it.what != EventKind::Refused));
+        record
+            .events
+            .extend(inside.filter(|it| it.change.is_none_or(|change| change == id.0) && it.what != EventKind::Refused));
         if last != 0 && after >= last {
             break;
         }

@@ -6,8 +6,8 @@ use super::{
     waits::{self, Waits},
 };
 use crate::document::{
-    Binding, Component, ComponentDetail, ComponentStatus, NeedText, VmHealth, ImportState, RunningChange, Status, Summary, Vm,
-    quoted,
+    Binding, Component, ComponentDetail, ComponentStatus, ImportState, NeedText, RunningChange, Status, Summary, Vm,
+    VmHealth, quoted,
 };
 use crate::handle::Clouds;
 use crate::machine::View;

@@ -167,7 +167,9 @@ impl From<&Event> for EventDocument {
             News::VmInstantiated(id) => vm(EventKind::VmMade, *id, &|name| format!("vm {name} is made")),
             News::VmNotInstantiated(id, detail) => Self {
                 detail: Some(detail.to_string()),
-                ..vm(EventKind::VmNotMade, *id, &|name| format!("vm {name} could not be made; the cloud will be asked again"))
+                ..vm(EventKind::VmNotMade, *id, &|name| {
+                    format!("vm {name} could not be made; the cloud will be asked again")
+                })
             },
             News::VmIs(id, state) => {
                 let says = match state {

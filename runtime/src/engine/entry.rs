@@ -1,31 +1,29 @@
-//! What one record of an engine's journal says.
-//!
-//! A tag, numbers of eight bytes, and the rest. The journal's own checksums guard the bytes; a record that cannot be read
-//! here was written by a newer program.
+//! The records of an engine's journal. A record is a tag, numbers of eight bytes, and the rest. The checksums of the
+//! journal protect the bytes; a record that cannot be decoded here was written by a newer program.
 
 use super::Moment;
 use crate::link::MessageNumber;
 use crate::peer::{Incarnation, PeerId};
 
-/// Something that came in.
+/// An input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// A message of a peer.
     Received {
         /// When.
         at: Moment,
-        /// Of whom.
+        /// From which peer.
         from: PeerId,
-        /// Its place on that link.
+        /// Its number on that link.
         number: MessageNumber,
         /// The peer's bytes.
         payload: Vec<u8>,
     },
-    /// Something else that the machine was told.
+    /// A local event.
     Happened {
         /// When.
         at: Moment,
-        /// As [`super::Machine::write`] put it.
+        /// As encoded by [`super::Machine::write`].
         what: Vec<u8>,
     },
     /// A peer has journalled what was sent to it.
@@ -39,7 +37,7 @@ pub enum Entry {
     Met {
         /// Which peer.
         peer: PeerId,
-        /// Its data directory's life.
+        /// The incarnation of its data directory.
         incarnation: Incarnation,
     },
 }
@@ -50,7 +48,7 @@ const ACKNOWLEDGED: u8 = 3;
 const MET: u8 = 4;
 
 impl Entry {
-    /// As bytes.
+    /// Encodes it.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Received { at, from, number, payload } => write(RECEIVED, &[at.0, from.0, number.0], payload),
@@ -60,7 +58,7 @@ impl Entry {
         }
     }
 
-    /// From bytes; `None` if this program does not know what they say.
+    /// Decodes it; `None` if this program does not know the record.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (tag, mut rest) = bytes.split_first()?;
         let entry = match *tag {

@@ -1,30 +1,29 @@
-//! The engine: writes down what comes in, lets a machine step, and carries out what it answers.
+//! The engine: journals each input, lets a machine step, and carries out its outputs.
 //!
-//! A court stenographer is the picture. Whatever is said in the room is on paper before anyone acts on it; so the whole
-//! session can be held again from the paper, word for word. The engine does not know what the words mean: the
-//! [`Machine`] does, and the [`EffectHandler`] act.
+//! Every input is in the journal before anything acts on it; so the whole history can be replayed from the journal,
+//! step by step. The engine does not know what the inputs mean: the [`Machine`] does, and the [`EffectHandler`] acts.
 //!
 //! ```text
 //!   links ──▶ ┐                                   ┌─▶ links          messages, numbered
-//!   host  ──▶ ├─▶ append ─▶ step ─▶ … ─▶ commit ──┼─▶ surroundings   effects: tasks, alarms, news
-//!   people ─▶ ┘        (until the inbox is empty) └─▶ whoever asked  answers
+//!   host  ──▶ ├─▶ append ─▶ step ─▶ … ─▶ commit ──┼─▶ environment    effects: tasks, alarms, news
+//!   callers ▶ ┘        (until the inbox is empty) └─▶ callers        answers
 //! ```
 //!
-//! Everything that waits in the inbox is stepped before one sync makes it durable, and nothing leaves before that sync:
-//! the busier the engine, the less a step costs. What left before a crash and what is derived again after it are the
-//! same, because the machine's answers depend on nothing but its inputs.
+//! All inputs in the inbox are stepped before one sync makes them durable, and no output leaves before that sync: the
+//! busier the engine, the less a step costs. The outputs that left before a crash and those that are derived again
+//! after it are the same, because the machine's outputs depend only on its inputs.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `entry` | what a record of the journal says |
-//! | `correspondence` | the numbers of all links, as the journal tells them |
+//! | `entry` | the records of the journal |
+//! | `link_states` | the state of all links, as the journal records it |
 //! | `recovery` | from snapshot and records back to the machine |
-//! | `keeper` | the supervisor: what happens when an engine fails |
+//! | `supervisor` | the supervisor: what happens when an engine fails |
 
-mod correspondence;
 mod entry;
-mod keeper;
+mod link_states;
 mod recovery;
+mod supervisor;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind::AddrInUse;
@@ -36,7 +35,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{mpsc, oneshot};
 
-use self::correspondence::Correspondence;
+use self::link_states::LinkStates;
 use crate::data_directory::DataDirectory;
 use crate::error::Error;
 use crate::identity::{Identity, IdentityCall};
@@ -45,122 +44,122 @@ use crate::link::{self, Contact, Event, Links, MessageNumber};
 use crate::peer::{Incarnation, PeerId};
 
 pub use self::entry::Entry;
-pub use self::keeper::{Caller, Kept, keep};
 pub use self::recovery::{Past, Step, recover, retell};
+pub use self::supervisor::{Caller, Kept, keep};
 
-/// After so many records the machine's state is put down, so that a restart need not go through all of the past.
+/// After this many records a snapshot of the machine is taken, so that a restart does not replay the whole history.
 const RECORDS_PER_SNAPSHOT: u64 = 10_000;
-/// How long a socket may take to be free again after the engine that had it failed.
+/// How long a socket may remain in use after the engine that had it failed.
 const SOCKET_PATIENCE: Duration = Duration::from_secs(5);
 const SOCKET_PAUSE: Duration = Duration::from_millis(50);
 
-/// Milliseconds since 1970 in UTC, as the journal dates what comes in.
+/// Milliseconds since 1970 in UTC, the timestamps of the journal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Moment(pub u64);
 
 impl Moment {
-    /// What the machine's clock says.
+    /// The present time, from the system clock.
     pub fn now() -> Self {
         let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
     }
 }
 
-/// A machine as the engine sees it. Its answers depend only on what it was told: no clock, no chance, no file.
+/// A machine as the engine sees it. Its outputs depend only on its inputs: no clock, no randomness, no files.
 pub trait Machine: Clone + Send + Sync + 'static {
-    /// What happens around it besides messages.
+    /// Events besides messages.
     type LocalEvent: Send + 'static;
-    /// What it asks of its surroundings besides sending messages.
+    /// Effects besides messages.
     type Effect: Send + 'static;
 
-    /// A message came. What cannot be understood is answered with an effect that says so, never with a panic.
+    /// A message came. One that cannot be decoded is answered with an effect that says so, never with a panic.
     fn receive(&mut self, at: Moment, from: PeerId, payload: &[u8]) -> Vec<Output<Self::Effect>>;
 
-    /// Something else happened.
+    /// A local event happened.
     fn witness(&mut self, at: Moment, event: Self::LocalEvent) -> Vec<Output<Self::Effect>>;
 
-    /// A event as bytes, for the journal.
+    /// Encodes an event for the journal.
     fn write(event: &Self::LocalEvent) -> Result<Vec<u8>, Error>;
 
-    /// The event in these bytes; `None` if there is none in them.
+    /// Decodes an event; `None` if the bytes are not one.
     fn read(bytes: &[u8]) -> Option<Self::LocalEvent>;
 
-    /// The whole state as bytes, for a snapshot.
+    /// Encodes the whole state for a snapshot.
     fn save(&self) -> Result<Vec<u8>, Error>;
 
-    /// Takes a saved state back; `None` if the bytes hold none.
+    /// Decodes a state; `None` if the bytes are not one.
     fn restore(self, bytes: &[u8]) -> Option<Self>;
 }
 
-/// What a machine answers.
+/// The outputs of a machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Output<E> {
-    /// Say this to a peer: once and in order, however long it takes.
+    /// Send this to a peer: exactly once and in order, however long it takes.
     Send(PeerId, Vec<u8>),
-    /// A peer is found there.
+    /// The address of a peer.
     Introduce(PeerId, SocketAddr),
-    /// A peer is heard no more.
+    /// A peer is revoked.
     Revoke(PeerId),
-    /// Something for the surroundings.
+    /// An effect for the environment.
     Effect(E),
 }
 
-/// Whoever carries out a machine's effects. None of these may wait.
+/// Carries out a machine's effects. None of these methods may block.
 pub trait EffectHandler<M: Machine>: Send + Sync + 'static {
-    /// An engine has come to life with this machine, for the first time or again. What the machine is still waiting for
-    /// must be set going now; whatever happens is told to `engine`.
+    /// An engine has started with this machine, for the first time or again. Everything that the machine is waiting for
+    /// must be started now; events are sent to `engine`.
     fn begin(&self, machine: &M, address: SocketAddr, engine: ActorRef<Message<M>>);
 
-    /// Does what a machine asked for, after it was made durable.
+    /// Carries out an effect, after it was made durable.
     fn carry_out(&self, effect: M::Effect);
 
-    /// A connection stands, or not any more.
+    /// A connection was established, or has ended.
     fn notice(&self, connection: Event);
 }
 
-/// Called with everything a step answered, once that is durable.
+/// Called with all outputs of a step, once they are durable.
 pub type Reply<M> = Box<dyn FnOnce(&[Output<<M as Machine>::Effect>]) + Send>;
 
 /// Called with the machine between two steps.
 pub type Look<M> = Box<dyn FnOnce(&M) + Send>;
 
-/// What an engine can be told.
+/// Messages to an engine.
 pub enum Message<M: Machine> {
-    /// Something happened.
+    /// A local event happened.
     Happened(M::LocalEvent, Option<Reply<M>>),
-    /// Something happened on a link.
+    /// An event on a link.
     Link(Event),
-    /// Make durable what was appended, and let the answers out.
+    /// Make durable what was appended, and release the outputs.
     Commit,
-    /// Let someone look at the machine between two steps; what is seen is durable.
+    /// Let a caller look at the machine between two steps; what it sees is durable.
     Look(Look<M>),
-    /// Show another certificate from now on.
+    /// Use another certificate from now on.
     Renew(Arc<Identity>),
     /// Drop a connection as the network might; for drills.
     HangUp(PeerId),
-    /// Say farewell and stop.
+    /// Say goodbye and stop.
     Close(oneshot::Sender<()>),
 }
 
-/// What an engine begins with.
+/// What an engine starts with.
 pub struct Opening<M: Machine> {
-    /// Where the journal is.
+    /// The directory of the journal.
     pub data: Arc<DataDirectory>,
-    /// Who we are.
+    /// The identity of this program.
     pub identity: Arc<Identity>,
-    /// Where to listen.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Of this data directory.
+    /// The incarnation of this data directory.
     pub incarnation: Incarnation,
-    /// Peers to stay connected with, and where they are.
+    /// Peers to stay connected with, and their addresses.
     pub held: Vec<(PeerId, SocketAddr)>,
-    /// Where newcomers apply; only the manager has one.
+    /// Where join requests go; only the manager has one.
     pub identity_calls: Option<mpsc::Sender<IdentityCall>>,
-    /// How patient links are.
+    /// The settings of the links.
     pub links: link::Settings,
     /// The machine before its first input.
     pub machine: M,
-    /// Who carries out its effects.
+    /// What carries out its effects.
     pub effects: Arc<dyn EffectHandler<M>>,
 }
 
@@ -180,26 +179,26 @@ impl<M: Machine> Clone for Opening<M> {
     }
 }
 
-/// What one step answered, and who waits for it.
+/// The outputs of one step, and the caller that waits for them.
 type Answer<M> = (Vec<Output<<M as Machine>::Effect>>, Option<Reply<M>>);
 
 /// The actor; its state is [`Running`].
 pub(super) struct Engine<M>(std::marker::PhantomData<fn() -> M>);
 
-/// An engine at work.
+/// A running engine.
 pub(super) struct Running<M: Machine> {
     machine: M,
     journal: Journal,
     links: Links,
-    correspondence: Correspondence,
+    link_states: LinkStates,
     effects: Arc<dyn EffectHandler<M>>,
-    /// The answers of steps that are not durable yet, with whoever waits for them.
+    /// The outputs of steps that are not durable yet, with the callers that wait for them.
     held_back: Vec<Answer<M>>,
-    /// Whoever waits to look at the machine until all it would see is durable.
+    /// Callers that wait to look at the machine until everything that they would see is durable.
     onlookers: Vec<Look<M>>,
-    /// The last message of each peer that is not acknowledged, because it is not durable yet.
+    /// The last unacknowledged message of each peer, because it is not durable yet.
     acknowledgements: BTreeMap<PeerId, MessageNumber>,
-    /// Messages that a peer's outbox has no room for.
+    /// Messages that do not fit into a peer's outbox.
     overflow: BTreeMap<PeerId, VecDeque<Vec<u8>>>,
     /// Whether something waits for a commit.
     is_indebted: bool,
@@ -234,8 +233,8 @@ impl<M: Machine> Actor for Engine<M> {
                 running.commit_awaits = false;
                 running.commit().await?;
             }
-            // What is seen must be durable; whoever comes too early for that waits for the commit that is on its way, so
-            // that looking often does not make for more of them.
+            // What is seen must be durable; a caller that comes too early waits for the next commit, so that looking
+            // often does not cause more of them.
             Message::Look(look) if running.is_indebted => running.onlookers.push(look),
             Message::Look(look) => look(&running.machine),
             Message::Renew(identity) => running.links.renew(&identity).await?,
@@ -244,12 +243,12 @@ impl<M: Machine> Actor for Engine<M> {
                 running.commit().await?;
                 running.links.farewell().await;
                 myself.stop(None);
-                // Whoever asked may have gone; the engine stops all the same.
+                // The caller may have gone; the engine stops anyway.
                 let _ = done.send(());
             }
         }
         if running.is_indebted && !running.commit_awaits {
-            // It queues behind everything that is in the inbox already, so one sync serves all of that.
+            // It is queued behind everything in the inbox, so one sync covers all of that.
             running.commit_awaits = true;
             myself.cast(Message::Commit)?;
         }
@@ -261,16 +260,16 @@ impl<M: Machine> Running<M> {
     async fn begin(myself: &ActorRef<Message<M>>, opening: Opening<M>) -> Result<Self, Error> {
         let (journal, found) = Journal::open(&opening.data, journal::Settings::default())?;
         if let Some(cut) = &found.cut {
-            tracing::warn!(position = %cut.position, bytes = cut.bytes, "journal: cut a tail that was torn by a crash");
+            tracing::warn!(position = %cut.position, bytes = cut.bytes, "journal: truncated a tail that a crash left incomplete");
         }
-        let Past { machine, correspondence } = recover(opening.machine, &found, journal.directory())?;
+        let Past { machine, link_states } = recover(opening.machine, &found, journal.directory())?;
         let give_up = Instant::now() + SOCKET_PATIENCE;
         let (links, events) = loop {
             let links = link::Opening {
                 listen: opening.listen,
                 incarnation: opening.incarnation,
-                links: correspondence.link_states(),
-                revoked: correspondence.revoked().clone(),
+                links: link_states.link_states(),
+                revoked: link_states.revoked().clone(),
                 identity_calls: opening.identity_calls.clone(),
                 settings: opening.links.clone(),
             };
@@ -285,7 +284,7 @@ impl<M: Machine> Running<M> {
         for (peer, address) in &opening.held {
             links.introduce(*peer, Contact { address: Some(*address), held: true }).await?;
         }
-        for (peer, address) in correspondence.contacts() {
+        for (peer, address) in link_states.contacts() {
             links.introduce(*peer, Contact { address: Some(*address), held: false }).await?;
         }
         opening.effects.begin(&machine, links.address(), myself.clone());
@@ -294,7 +293,7 @@ impl<M: Machine> Running<M> {
             machine,
             journal,
             links,
-            correspondence,
+            link_states,
             effects: opening.effects,
             held_back: Vec::new(),
             onlookers: Vec::new(),
@@ -306,7 +305,7 @@ impl<M: Machine> Running<M> {
         })
     }
 
-    /// Something happened that is no message.
+    /// A local event.
     fn witness(&mut self, event: M::LocalEvent, reply: Option<Reply<M>>) -> Result<(), Error> {
         let at = Moment::now();
         self.append(&Entry::Happened { at, what: M::write(&event)? })?;
@@ -319,20 +318,20 @@ impl<M: Machine> Running<M> {
                 let at = Moment::now();
                 let entry = Entry::Received { at, from: peer, number, payload };
                 self.append(&entry)?;
-                self.correspondence.received(peer, number);
+                self.link_states.received(peer, number);
                 self.acknowledgements.insert(peer, number);
                 let Entry::Received { payload, .. } = entry else { unreachable!("it was made two lines above") };
                 self.step(|machine| machine.receive(at, peer, &payload), None)
             }
             Event::Acknowledged { peer, through } => {
-                // Nothing depends on when this is durable: what is sent once too often is dropped by its receiver.
+                // It does not matter when this is durable: the receiver drops what is sent twice.
                 self.append(&Entry::Acknowledged { by: peer, through })?;
-                self.correspondence.acknowledged(peer, through);
+                self.link_states.acknowledged(peer, through);
                 self.is_indebted |= self.overflow.contains_key(&peer);
                 Ok(())
             }
             Event::Up { peer, incarnation } => {
-                if self.correspondence.met(peer, incarnation) {
+                if self.link_states.met(peer, incarnation) {
                     self.append(&Entry::Met { peer, incarnation })?;
                     self.is_indebted = true;
                 }
@@ -351,7 +350,7 @@ impl<M: Machine> Running<M> {
         self.journal.append(&entry.encode()).map(drop)
     }
 
-    /// Lets the machine answer. If it panics, what made it panic is made durable first, so that it can be studied.
+    /// Lets the machine step. If it panics, the input is made durable first, so that the panic can be reproduced.
     fn step(
         &mut self,
         answer: impl FnOnce(&mut M) -> Vec<Output<M::Effect>>,
@@ -365,14 +364,14 @@ impl<M: Machine> Running<M> {
             }
         };
         for output in &outputs {
-            self.correspondence.record(output);
+            self.link_states.record(output);
         }
         self.held_back.push((outputs, reply));
         self.is_indebted = true;
         Ok(())
     }
 
-    /// Makes everything durable with one sync; only then the answers leave.
+    /// Makes everything durable with one sync; only then the outputs leave.
     async fn commit(&mut self) -> Result<(), Error> {
         if !std::mem::take(&mut self.is_indebted) {
             return Ok(());
@@ -396,7 +395,7 @@ impl<M: Machine> Running<M> {
             look(&self.machine);
         }
         if self.records_since_snapshot >= RECORDS_PER_SNAPSHOT {
-            let state = recovery::save(&self.machine, &self.correspondence)?;
+            let state = recovery::save(&self.machine, &self.link_states)?;
             tokio::task::block_in_place(|| self.journal.snapshot(&state))?;
             self.records_since_snapshot = 0;
         }
@@ -423,7 +422,8 @@ impl<M: Machine> Running<M> {
         }
     }
 
-    /// Sends as much of what waits for a peer as its outbox takes; the rest goes when the peer has acknowledged some.
+    /// Sends as many waiting messages to a peer as its outbox takes; the rest is sent when the peer has acknowledged
+    /// some.
     async fn send_waiting(&mut self, peer: PeerId) -> Result<(), Error> {
         let Some(waiting) = self.overflow.get_mut(&peer) else { return Ok(()) };
         while let Some(payload) = waiting.front() {
@@ -438,7 +438,7 @@ impl<M: Machine> Running<M> {
     }
 }
 
-/// Brings what happens on the links into the inbox. The windows of the links bound how much that can be.
+/// Moves link events into the inbox. The windows of the links bound their number.
 async fn pass_on<M: Machine>(mut events: mpsc::Receiver<Event>, engine: ActorRef<Message<M>>) {
     while let Some(event) = events.recv().await {
         if engine.cast(Message::Link(event)).is_err() {

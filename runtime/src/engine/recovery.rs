@@ -1,8 +1,8 @@
-//! From what a journal holds back to the machine as it was: the snapshot, then every record after it, stepped again.
+//! Recovers a machine from its journal: the snapshot, then every record after it, stepped again.
 
 use std::path::Path;
 
-use super::correspondence::Correspondence;
+use super::link_states::LinkStates;
 use super::{Entry, Machine, Moment, Output};
 use crate::error::Error;
 use crate::journal::{self, Record, RecordNumber, Recovery};
@@ -12,27 +12,28 @@ use crate::journal::{self, Record, RecordNumber, Recovery};
 pub struct Past<M> {
     /// The machine.
     pub machine: M,
-    pub(super) correspondence: Correspondence,
+    pub(super) link_states: LinkStates,
 }
 
-/// One step of a machine's past.
+/// One step of a machine's history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step<E> {
-    /// Where it is in the journal.
+    /// Its position in the journal.
     pub record: RecordNumber,
-    /// What came in.
+    /// The input.
     pub entry: Entry,
-    /// What the machine answered.
+    /// The outputs.
     pub outputs: Vec<Output<E>>,
 }
 
-/// Goes on from what a journal holds. `machine` is as before its first input; `directory` is named when something is wrong.
+/// Recovers from the contents of a journal. `machine` is the machine before its first input; `directory` is for error
+/// messages.
 pub fn recover<M: Machine>(machine: M, found: &Recovery, directory: &Path) -> Result<Past<M>, Error> {
     let unreadable = |record: RecordNumber| Error::UnreadableRecord { directory: directory.to_owned(), record };
-    let mut past = Past { machine, correspondence: Correspondence::default() };
+    let mut past = Past { machine, link_states: LinkStates::default() };
     if let Some(snapshot) = &found.snapshot {
         let mut bytes = snapshot.state.as_slice();
-        past.correspondence = Correspondence::read(&mut bytes).ok_or_else(|| unreadable(snapshot.number))?;
+        past.link_states = LinkStates::read(&mut bytes).ok_or_else(|| unreadable(snapshot.number))?;
         past.machine = past.machine.restore(bytes).ok_or_else(|| unreadable(snapshot.number))?;
     }
     for record in &found.records {
@@ -41,12 +42,11 @@ pub fn recover<M: Machine>(machine: M, found: &Recovery, directory: &Path) -> Re
     Ok(past)
 }
 
-/// Tells the whole past of a machine again, step by step, from the first record of its journal; changes nothing there.
-///
-/// A journal whose beginning was let go after a snapshot is refused.
+/// Replays the whole history of a machine, step by step, from the first record of its journal, without changing the
+/// journal. A journal whose beginning was removed after a snapshot is refused.
 pub fn retell<M: Machine>(machine: M, directory: &Path) -> Result<Vec<Step<M::Effect>>, Error> {
     let unreadable = |record: RecordNumber| Error::UnreadableRecord { directory: directory.to_owned(), record };
-    let mut past = Past { machine, correspondence: Correspondence::default() };
+    let mut past = Past { machine, link_states: LinkStates::default() };
     let mut steps = Vec::new();
     for record in journal::history(directory)? {
         if steps.is_empty() && record.number != RecordNumber(1) {
@@ -58,9 +58,9 @@ pub fn retell<M: Machine>(machine: M, directory: &Path) -> Result<Vec<Step<M::Ef
     Ok(steps)
 }
 
-/// Everything that [`recover`] needs to go on from here.
-pub(super) fn save<M: Machine>(machine: &M, correspondence: &Correspondence) -> Result<Vec<u8>, Error> {
-    let mut bytes = correspondence.write();
+/// Everything that [`recover`] needs to continue from here.
+pub(super) fn save<M: Machine>(machine: &M, link_states: &LinkStates) -> Result<Vec<u8>, Error> {
+    let mut bytes = link_states.write();
     bytes.extend(machine.save()?);
     Ok(bytes)
 }
@@ -70,21 +70,21 @@ impl<M: Machine> Past<M> {
         let entry = Entry::decode(&record.bytes)?;
         let outputs = match &entry {
             Entry::Received { at, from, number, payload } => {
-                self.correspondence.received(*from, *number);
+                self.link_states.received(*from, *number);
                 self.machine.receive(*at, *from, payload)
             }
             Entry::Happened { at, what } => self.witness(*at, what)?,
             Entry::Acknowledged { by, through } => {
-                self.correspondence.acknowledged(*by, *through);
+                self.link_states.acknowledged(*by, *through);
                 Vec::new()
             }
             Entry::Met { peer, incarnation } => {
-                self.correspondence.met(*peer, *incarnation);
+                self.link_states.met(*peer, *incarnation);
                 Vec::new()
             }
         };
         for output in &outputs {
-            self.correspondence.record(output);
+            self.link_states.record(output);
         }
         Some((entry, outputs))
     }

@@ -1,7 +1,7 @@
-//! The manager's side of identity: it invites, certifies, renews, revokes and signs.
+//! The manager's side of identity: join tokens, certificates, renewal, revocation and signatures.
 //!
-//! Everything it must remember is in its directory, in files that only their owner can read, and is durable before it is
-//! acted upon: a token is spent before the certificate it buys is made, a revocation stands before it is reported.
+//! Everything that it must remember is in its directory, in files that only their owner can read, and is durable before
+//! it takes effect: a token is spent before its certificate is made, a revocation is stored before it is reported.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -32,11 +32,11 @@ const KEY: &str = "authority-key.der";
 const CERTIFICATE: &str = "authority-certificate.der";
 const TOKENS: &str = "tokens";
 const REVOKED: &str = "revoked";
-/// Clocks of machines differ; a certificate is good a little before it was made.
+/// Clocks of machines differ: a certificate is valid from a little before it was made.
 const CLOCK_DIFFERENCE_S: u64 = 300;
 const AUTHORITY_LIFETIME_S: u64 = 20 * 365 * 24 * 3600;
 
-/// How long a peer's certificate is good, unless the operator says otherwise.
+/// The lifetime of a peer's certificate, unless the operator sets another one.
 pub const CERTIFICATE_LIFETIME_S: u64 = 24 * 3600;
 
 /// The certificate authority of one deployment.
@@ -50,7 +50,7 @@ pub struct Authority {
     lifetime_s: u64,
 }
 
-/// The authority's pen: signs statements in its name.
+/// Signs statements in the name of the authority.
 #[derive(Clone)]
 pub struct Signer(Arc<Ed25519KeyPair>);
 
@@ -61,10 +61,10 @@ impl Signer {
     }
 }
 
-/// Someone whose token and certificate request are sound, and who may be admitted.
+/// A join request with a valid token and a valid certificate request.
 #[derive(Clone, Debug)]
 pub struct Applicant {
-    /// The name it gives itself, which the token allows.
+    /// The name that it asks for, which the token permits.
     pub name: VmName,
     /// Its number, if the answer to an earlier request of the same key was lost.
     pub known: Option<PeerId>,
@@ -73,13 +73,13 @@ pub struct Applicant {
 }
 
 impl Authority {
-    /// Loads the authority kept in a directory, or makes a new one there.
+    /// Loads the authority of a directory, or creates a new one there.
     pub fn create_or_load(directory: &Path, lifetime_s: u64, now: Timestamp) -> Result<Self, Error> {
         let key_path = directory.join(KEY);
         let certificate_path = directory.join(CERTIFICATE);
         // The certificate is written last; without it there is no authority yet, whatever a crash left behind.
         if !certificate_path.exists() {
-            let key = KeyPair::generate_for(&PKCS_ED25519).map_err(Error::identity("draw a key"))?;
+            let key = KeyPair::generate_for(&PKCS_ED25519).map_err(Error::identity("generate a key"))?;
             let certificate = authority_parameters(now)?.self_signed(&key);
             let certificate = certificate.map_err(Error::identity("make the authority's certificate"))?;
             replace_file(&key_path, key.serialized_der())?;
@@ -105,19 +105,19 @@ impl Authority {
         })
     }
 
-    /// By which the authority is recognised.
+    /// Fingerprint of the certificate authority.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.certificate)
     }
 
-    /// The manager's own identity, certified anew, kept in the directory.
+    /// The manager's own identity, with a new certificate, stored in the directory.
     pub fn manager_identity(&self, directory: &Path, now: Timestamp) -> Result<Identity, Error> {
         let name = VmName::parse("manager").expect("the word is a sound name");
         self.identity(directory, PeerId::MANAGER, &name, now)
     }
 
-    /// The identity of a peer whose directory is on this machine, certified anew and kept there: nobody has to join who
-    /// can be handed the certificate.
+    /// The identity of a peer whose directory is on this machine, with a new certificate stored there: such a peer does
+    /// not have to join.
     pub fn identity(&self, directory: &Path, peer: PeerId, name: &VmName, now: Timestamp) -> Result<Identity, Error> {
         self.refuse_revoked(peer)?;
         let key = Key::create_or_load(directory)?;
@@ -125,14 +125,14 @@ impl Authority {
         Identity::create(directory, key, certificate, self.certificate.to_vec())
     }
 
-    /// Makes an invitation, for one VM name or for any, good for some seconds.
+    /// Creates a join token, for one VM name or for any, valid for some seconds.
     pub fn invite(&mut self, name: Option<VmName>, good_for_s: u64, now: Timestamp) -> Result<JoinToken, Error> {
         let secret = random()?;
         self.tokens.enter(&secret, now.after(good_for_s), name, now)?;
         Ok(JoinToken { secret, authority: self.fingerprint() })
     }
 
-    /// Looks at a request to join. Nothing changes: between this and [`admit`](Self::admit) the caller finds a number.
+    /// Checks a join request. Nothing changes: between this and [`admit`](Self::admit) the caller chooses a number.
     pub fn examine(&self, request: &JoinRequest, now: Timestamp) -> Result<Applicant, Error> {
         let key = requested_key(&request.certificate_request)?;
         let fingerprint = Fingerprint::of(key.der_bytes());
@@ -140,7 +140,8 @@ impl Authority {
         Ok(Applicant { name: request.name.clone(), known, secret: request.secret, key })
     }
 
-    /// Spends the token and certifies the applicant under this number. A token spent meanwhile by another is refused.
+    /// Spends the token and certifies the peer under this number. A token that another request has spent meanwhile is
+    /// refused.
     pub fn admit(&mut self, applicant: &Applicant, peer: PeerId, now: Timestamp) -> Result<Grant, Error> {
         let fingerprint = Fingerprint::of(applicant.key.der_bytes());
         let known = self.tokens.examine(&applicant.secret, &applicant.name, fingerprint, now)?;
@@ -153,14 +154,14 @@ impl Authority {
         Ok(Grant { peer, certificate })
     }
 
-    /// Certifies a peer that has shown its present certificate for another while.
+    /// Renews the certificate of a peer that has presented its present one.
     pub fn renew(&self, peer: PeerId, name: &VmName, request: &[u8], now: Timestamp) -> Result<Grant, Error> {
         self.refuse_revoked(peer)?;
         let key = requested_key(request)?;
         Ok(Grant { peer, certificate: self.certify(peer, name, &key, now)? })
     }
 
-    /// Lets this peer have no further certificate. Durable when this returns; links must be told as well.
+    /// Revokes a peer: it gets no further certificate. Durable when this returns; links must be told as well.
     pub fn revoke(&mut self, peer: PeerId) -> Result<(), Error> {
         let mut revoked = self.revoked.clone();
         if revoked.insert(peer) {
@@ -174,12 +175,12 @@ impl Authority {
         Ok(())
     }
 
-    /// Everyone who was revoked.
+    /// All revoked peers.
     pub fn revoked(&self) -> &BTreeSet<PeerId> {
         &self.revoked
     }
 
-    /// The pen of the authority kept in a directory, for whoever must tell again what it signed; `None` if there is none.
+    /// The signer of the authority in a directory, for replays of what it signed; `None` if there is none.
     pub fn signer_in(directory: &Path) -> Result<Option<Signer>, Error> {
         if !directory.join(CERTIFICATE).exists() {
             return Ok(None);
@@ -190,7 +191,7 @@ impl Authority {
         Ok(Some(Signer(Arc::new(key))))
     }
 
-    /// Its pen, for whoever must sign on its behalf.
+    /// The signer, for code that signs in the authority's name.
     pub fn signer(&self) -> Signer {
         self.signer.clone()
     }
@@ -217,7 +218,8 @@ impl Authority {
 
 fn authority_parameters(now: Timestamp) -> Result<CertificateParams, Error> {
     let mut parameters = CertificateParams::default();
-    // Each authority has a name of its own, so that a stranger's is never taken for ours on the way to being refused.
+    // Each authority has a unique name, so that a certificate of another one is never mistaken for ours before it is
+    // refused.
     parameters.distinguished_name = called(&format!("Holdfast authority {}", hexadecimal(&random::<8>()?)));
     parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign];
@@ -232,7 +234,7 @@ fn called(name: &str) -> DistinguishedName {
     distinguished
 }
 
-/// The key in a certificate request, of which the sender has proved possession.
+/// The key in a certificate request, whose possession the sender has proved.
 fn requested_key(request: &[u8]) -> Result<PublicKey, JoinRefusal> {
     let request = CertificateSigningRequestDer::from(request);
     let request = CertificateSigningRequestParams::from_der(&request).map_err(|_| JoinRefusal::BadRequest)?;
@@ -250,7 +252,7 @@ fn load_revoked(path: &Path) -> Result<BTreeSet<PeerId>, Error> {
     revoked.map_err(|_| Error::Damaged { path: path.to_owned() })
 }
 
-/// Dates beyond what X.509 can say are cut to the last one it can.
+/// Dates beyond the range of X.509 are clamped.
 fn date(time: Timestamp) -> OffsetDateTime {
     const LAST: i64 = 253_402_300_799;
     let seconds = i64::try_from(time.0).unwrap_or(LAST).min(LAST);
@@ -260,6 +262,6 @@ fn date(time: Timestamp) -> OffsetDateTime {
 fn random<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|unspecified| Error::identity("draw a random number")(unspecified.to_string()))?;
+    filled.map_err(|unspecified| Error::identity("generate a random number")(unspecified.to_string()))?;
     Ok(bytes)
 }

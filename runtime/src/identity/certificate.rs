@@ -1,7 +1,7 @@
-//! What a certificate says, read back from its bytes.
+//! The contents of a certificate, decoded.
 //!
-//! A peer's number is in the alternative name `peer-N.holdfast`, which rustls also checks when dialling; the VM's name is
-//! the common name. Whether the certificate is genuine has been decided before anything here is called.
+//! A peer's number is in the alternative name `peer-N.holdfast`, which rustls also checks when dialling; the VM's name
+//! is the common name. Whether the certificate is genuine has been decided before anything here is called.
 
 use std::fmt;
 
@@ -15,16 +15,16 @@ use crate::peer::{PeerId, Timestamp, VmName};
 const PREFIX: &str = "peer-";
 const SUFFIX: &str = ".holdfast";
 
-/// What the authority vouches for in a peer's certificate.
+/// What the authority certifies in a peer's certificate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Certified {
-    /// Whose it is.
+    /// The peer.
     pub peer: PeerId,
-    /// What people call that VM.
+    /// The name of its VM.
     pub name: VmName,
-    /// From when it is good.
+    /// Start of its validity.
     pub from: Timestamp,
-    /// Until when it is good.
+    /// End of its validity.
     pub until: Timestamp,
 }
 
@@ -48,21 +48,21 @@ impl Certified {
         })
     }
 
-    /// When two thirds of its life are over: time to have it renewed.
+    /// When two thirds of its lifetime are over: time to renew it.
     pub fn renewal_due(&self) -> Timestamp {
         let life = self.until.0.saturating_sub(self.from.0);
         self.until.before(life / 3)
     }
 }
 
-/// The name under which a peer is dialled.
+/// The host name under which a peer is dialled.
 pub(crate) fn host_name(peer: PeerId) -> String {
     format!("{PREFIX}{}{SUFFIX}", peer.0)
 }
 
 fn peer_in(host_name: &str) -> Option<PeerId> {
     let peer = PeerId(host_name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()?);
-    // One number, one spelling.
+    // A number has exactly one spelling.
     (self::host_name(peer) == host_name).then_some(peer)
 }
 
@@ -72,7 +72,7 @@ pub(super) fn public_key(der: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(certificate.public_key().subject_public_key.data.to_vec())
 }
 
-/// The SHA-256 of some bytes that need to be recognised: an authority's certificate, a key, a secret.
+/// The SHA-256 of bytes that have to be recognised: an authority's certificate, a key, a secret.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub(super) [u8; 32]);
 

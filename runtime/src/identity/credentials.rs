@@ -19,18 +19,18 @@ const KEY: &str = "key.der";
 const CERTIFICATE: &str = "certificate.der";
 const AUTHORITY: &str = "authority.der";
 
-/// A key that is not certified yet, or not any more.
+/// A key without a valid certificate.
 #[derive(Debug)]
 pub(crate) struct Key(KeyPair);
 
 impl Key {
-    /// Takes the key of a directory, or puts one there: a joiner that crashes asks again with the same key.
+    /// Loads the key of a directory, or generates one there: a joining peer that crashes asks again with the same key.
     pub(crate) fn create_or_load(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(KEY);
         if path.exists() {
             return Self::load(&path);
         }
-        let key = KeyPair::generate_for(&PKCS_ED25519).map_err(Error::identity("draw a key"))?;
+        let key = KeyPair::generate_for(&PKCS_ED25519).map_err(Error::identity("generate a key"))?;
         replace_file(&path, key.serialized_der())?;
         Ok(Self(key))
     }
@@ -41,7 +41,7 @@ impl Key {
         key.map(Self).map_err(|_| Error::Damaged { path: path.to_owned() })
     }
 
-    /// A certificate request; it proves that whoever sends it has the key, and says nothing else.
+    /// A certificate request; it proves possession of the key, and contains nothing else.
     pub(crate) fn request(&self) -> Result<Vec<u8>, Error> {
         let request = CertificateParams::default().serialize_request(&self.0);
         Ok(request.map_err(Error::identity("request a certificate"))?.der().to_vec())
@@ -56,7 +56,7 @@ impl Key {
     }
 }
 
-/// Everything a peer needs to show who it is and to see who others are.
+/// Everything that a peer needs to prove its identity and to verify that of others.
 #[derive(Debug)]
 pub struct Identity {
     key: Key,
@@ -66,19 +66,19 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Puts key and certificate together and keeps them in the directory.
+    /// Combines key and certificate, and stores them in the directory.
     pub(super) fn create(directory: &Path, key: Key, certificate: Vec<u8>, authority: Vec<u8>) -> Result<Self, Error> {
         let certified = Certified::read(&certificate)?;
         if public_key(&certificate)? != key.pair().public_key_raw() {
             return Err(Error::Unreadable { what: "certificate (it is for another key)" });
         }
         replace_file(&directory.join(AUTHORITY), &authority)?;
-        // Last, because a directory with a certificate counts as joined.
+        // Written last, because a directory with a certificate counts as joined.
         replace_file(&directory.join(CERTIFICATE), &certificate)?;
         Ok(Self { key, certificate: certificate.into(), authority: authority.into(), certified })
     }
 
-    /// The identity kept in a directory; `None` before the peer has joined.
+    /// The identity in a directory; `None` before the peer has joined.
     pub fn load(directory: &Path) -> Result<Option<Self>, Error> {
         let read = |name| {
             let path = directory.join(name);
@@ -94,22 +94,22 @@ impl Identity {
         Ok(Some(Self { key, certificate: certificate.into(), authority, certified }))
     }
 
-    /// What the own certificate says: number, name, and until when it is good.
+    /// The contents of its own certificate: number, name, validity.
     pub fn certified(&self) -> &Certified {
         &self.certified
     }
 
-    /// Of the authority that this peer trusts.
+    /// The fingerprint of the authority that this peer trusts.
     pub fn authority(&self) -> Fingerprint {
         Fingerprint::of(&self.authority)
     }
 
-    /// Whether the manager said this.
+    /// Whether the manager has signed this.
     pub fn verify(&self, ticket: &Ticket, statement: &[u8]) -> Result<(), Error> {
         ticket.verify(&public_key(&self.authority)?, statement)
     }
 
-    /// The same identity with its next certificate, kept in the directory.
+    /// The same identity with its next certificate, stored in the directory.
     pub fn renewed(&self, directory: &Path, certificate: Vec<u8>) -> Result<Self, Error> {
         let key = Key::load(&directory.join(KEY))?;
         let renewed = Self::create(directory, key, certificate, self.authority.to_vec())?;
@@ -123,7 +123,7 @@ impl Identity {
         &self.key
     }
 
-    /// The own certificate, then the authority's: a newcomer recognises the manager by the latter.
+    /// Its own certificate, then the authority's, by which a joining peer recognises the manager.
     pub(super) fn chain(&self) -> Vec<CertificateDer<'static>> {
         vec![self.certificate.clone(), self.authority.clone()]
     }
@@ -136,7 +136,7 @@ impl Identity {
         PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key.der().to_vec()))
     }
 
-    /// A secret of its own for each purpose, the same in every life of the program.
+    /// A secret for each purpose, the same after every restart.
     pub(crate) fn derive(&self, purpose: &str) -> [u8; 32] {
         let key = hmac::Key::new(hmac::HMAC_SHA256, self.key.der());
         let mut derived = [0; 32];

@@ -1,9 +1,9 @@
 //! Joining and renewing over QUIC: one request, one answer.
 //!
-//! The newcomer knows the true manager by the fingerprint in its token, and the manager knows an invited newcomer by the
-//! token's secret. A renewal needs no token: the connection itself shows the present certificate. On the manager's side
-//! an exchange ends up as an [`IdentityCall`] in a bounded queue, and whoever owns the [`Authority`](super::Authority)
-//! answers it.
+//! A joining peer recognises the true manager by the fingerprint in its token, and the manager recognises the peer by
+//! the token's secret. A renewal needs no token: the connection itself presents the present certificate. On the
+//! manager's side, an exchange becomes an [`IdentityCall`] in a bounded queue, and the owner of the
+//! [`Authority`](super::Authority) answers it.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
@@ -26,14 +26,14 @@ const BYTES_MAX: usize = 8 << 10;
 const VERSION: u8 = 1;
 const GRANTED: u8 = 1;
 const REFUSED: u8 = 2;
-/// A whole exchange, on either side.
+/// Time limit of a whole exchange, on either side.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a newcomer asks for.
+/// A request to join.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JoinRequest {
     pub(super) secret: [u8; 16],
-    /// The name it gives itself.
+    /// The name that it asks for.
     pub name: VmName,
     pub(super) certificate_request: Vec<u8>,
 }
@@ -47,32 +47,31 @@ pub struct Grant {
     pub certificate: Vec<u8>,
 }
 
-/// Someone waits at the manager's desk.
+/// A request that waits for the manager.
 #[derive(Debug)]
 pub struct IdentityCall {
-    /// What for.
+    /// What is asked for.
     pub request: IdentityRequest,
-    /// Where the answer goes; dropping it refuses.
+    /// Where the answer goes; dropping it refuses the request.
     pub answer: oneshot::Sender<Result<Grant, Error>>,
 }
 
-/// What one can want at the manager's desk.
+/// What can be asked of the manager.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum IdentityRequest {
-    /// To become a peer.
+    /// A first certificate.
     Join(JoinRequest),
-    /// To stay one.
+    /// The next certificate.
     Renew {
-        /// What the present certificate says.
+        /// The contents of the present certificate.
         certified: Certified,
         /// The request for the next one.
         certificate_request: Vec<u8>,
     },
 }
 
-/// Asks the manager for a first certificate and keeps it in the directory.
-///
-/// After a crash or a lost answer it can be called again with the same token: the key stays the same.
+/// Asks the manager for a first certificate and stores it in the directory. After a crash or a lost answer it can be
+/// called again with the same token: the key stays the same.
 pub async fn join(directory: &Path, manager: SocketAddr, token: &JoinToken, name: &VmName) -> Result<Identity, Error> {
     let key = Key::create_or_load(directory)?;
     let mut request = vec![VERSION];
@@ -87,7 +86,7 @@ pub async fn join(directory: &Path, manager: SocketAddr, token: &JoinToken, name
     Identity::create(directory, key, grant.certificate, authority)
 }
 
-/// Asks the manager for the next certificate and keeps it in the directory.
+/// Asks the manager for the next certificate and stores it in the directory.
 pub async fn renew(identity: &Identity, directory: &Path, manager: SocketAddr) -> Result<Identity, Error> {
     let mut request = vec![VERSION];
     request.extend_from_slice(&identity.key().request()?);
@@ -116,15 +115,15 @@ async fn ask(manager: SocketAddr, config: quinn::ClientConfig, request: &[u8]) -
         Ok((read_answer(&answer)?, chain))
     };
     let answer = timeout(PATIENCE, exchange).await.map_err(|slow| unreachable(slow.into()))?;
-    // Lets the farewell leave before the socket goes.
+    // Lets the goodbye leave before the socket is closed.
     let _ = timeout(Duration::from_secs(1), endpoint.wait_idle()).await;
     answer
 }
 
-/// Serves one connection that came to the desk. Whatever comes in, the worst end is a closed connection.
+/// Serves one join or renewal connection. The worst result of any input is a closed connection.
 pub(crate) async fn serve(connection: Connection, purpose: Purpose, identity_calls: mpsc::Sender<IdentityCall>) {
     if timeout(PATIENCE, answer_one(&connection, purpose, &identity_calls)).await.is_err() {
-        tracing::warn!(address = %connection.remote_address(), "an application took too long");
+        tracing::warn!(address = %connection.remote_address(), "a join request timed out");
     }
     connection.close(0_u8.into(), b"done");
 }
@@ -139,15 +138,15 @@ async fn answer_one(connection: &Connection, purpose: Purpose, identity_calls: &
             if identity_calls.send(IdentityCall { request, answer }).await.is_err() {
                 return;
             }
-            answered.await.unwrap_or(Err(Error::JoinRefused { reason: "the manager is stopping".into() }))
+            answered.await.unwrap_or(Err(Error::JoinRefused { reason: "the manager is shutting down".into() }))
         }
         None => Err(Error::Unreadable { what: "request" }),
     };
     if let Err(error) = &answer {
-        tracing::warn!(address = %connection.remote_address(), %error, "an application was refused");
+        tracing::warn!(address = %connection.remote_address(), %error, "a join request was refused");
     }
     if send.write_all(&write_answer(answer)).await.is_ok() && send.finish().is_ok() {
-        // The answer is complete when the other side has it all, or has left.
+        // The answer is complete when the other side has received it, or has left.
         let _ = send.stopped().await;
     }
 }
@@ -178,10 +177,10 @@ fn write_answer(answer: Result<Grant, Error>) -> Vec<u8> {
         Ok(Grant { peer, certificate }) => {
             [&[VERSION, GRANTED], peer.0.to_le_bytes().as_slice(), &certificate].concat()
         }
-        // Only what is meant for the other side is told to it.
+        // Only what is meant for the other side is sent to it.
         Err(Error::Join(refusal)) => [&[VERSION, REFUSED], refusal.to_string().as_bytes()].concat(),
         Err(Error::JoinRefused { reason }) => [&[VERSION, REFUSED], reason.as_bytes()].concat(),
-        Err(_) => [&[VERSION, REFUSED], b"the manager cannot answer now".as_slice()].concat(),
+        Err(_) => [&[VERSION, REFUSED], b"the manager cannot answer at the moment".as_slice()].concat(),
     }
 }
 

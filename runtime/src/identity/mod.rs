@@ -1,18 +1,17 @@
-//! Who may speak as whom.
+//! Identity: who may speak as whom.
 //!
-//! The manager is a small certificate authority, like the office that issues the badges of one building. A newcomer
-//! shows an invitation (a one-time token), gets a badge that is good for a day, and has it renewed while it works
-//! there; whoever is forgotten gets no new one and is turned away at every door. The invitation also says what the
-//! office's seal looks like, so that the newcomer cannot be fooled by a false office.
+//! The manager is a small certificate authority. A new peer presents a one-time join token, gets a short-lived
+//! certificate, and renews it in time; a revoked peer gets no new one, and every peer refuses it. The token also
+//! contains the fingerprint of the authority, so that the peer cannot be deceived by another one.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `authority` | the manager's side: tokens, certificates, revocation, tickets |
-//! | `token` | invitations and the book in which they are kept |
-//! | `certificate` | what a certificate says, read back from its bytes |
+//! | `token` | join tokens and the file in which they are stored |
+//! | `certificate` | the contents of a certificate, decoded |
 //! | `credentials` | a peer's own key and certificate |
 //! | `ticket` | small signed statements of the manager |
-//! | `tls` | all of that as settings for rustls |
+//! | `tls` | all of that as configuration for rustls |
 //! | `join` | joining and renewing over QUIC |
 //!
 //! Which peer gets which number is decided elsewhere; time is always a parameter.

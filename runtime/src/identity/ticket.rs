@@ -1,7 +1,7 @@
-//! Small signed statements of the manager, which a third party can check.
+//! Small statements signed by the manager, which a third party can verify.
 //!
-//! What is stated is the caller's business. Signing is deterministic: the same bytes give the same ticket, so a replay
-//! gives the same outputs. The key is the authority's own; a prefix keeps a ticket from ever being read as a
+//! What is stated is up to the caller. Signing is deterministic: the same bytes give the same ticket, so a replay gives
+//! the same outputs. The key is the authority's own; a prefix keeps a ticket from ever being interpreted as a
 //! certificate.
 
 use ring::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};

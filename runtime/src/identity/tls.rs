@@ -1,8 +1,9 @@
-//! Identity as settings for rustls: TLS 1.3, ring named explicitly, certificates on both sides, no resumption.
+//! Identity as configuration for rustls: TLS 1.3, ring as the explicit provider, certificates on both sides, no
+//! resumption.
 //!
-//! Resumption is off because a resumed session is not asked for its certificate again: a peer whose certificate has
-//! expired could go on for ever. rustls proves the chain and, when dialling, the name; that a certificate belongs to the
-//! peer one means is checked by the links, from what the connection says.
+//! Resumption is disabled because a resumed session does not present its certificate again: a peer whose certificate
+//! has expired could continue forever. rustls verifies the chain and, when dialling, the name; the links check that a
+//! certificate belongs to the intended peer.
 
 use std::sync::Arc;
 
@@ -21,12 +22,12 @@ use super::certificate::Fingerprint;
 use super::credentials::Identity;
 use crate::error::Error;
 
-/// What a connection is for, agreed in the handshake.
+/// The purpose of a connection, agreed in the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     /// Messages between two certified peers.
     Link,
-    /// A newcomer with a token asks for its first certificate.
+    /// A new peer with a token asks for its first certificate.
     Join,
     /// A certified peer asks for its next certificate.
     Renew,
@@ -43,14 +44,14 @@ impl Purpose {
         }
     }
 
-    /// What the handshake settled on.
+    /// The purpose that the handshake has agreed on.
     pub(crate) fn of(protocol: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|purpose| purpose.protocol() == protocol)
     }
 }
 
-/// For those who are dialled. Only a manager with a desk for newcomers lets anyone in without a certificate, and then
-/// for joining alone, which the accepting side must enforce.
+/// For accepting connections. Only a manager accepts a peer without a certificate, and then for joining only, which the
+/// accepting side must enforce.
 pub(crate) fn server(identity: &Identity, identity_calls: bool) -> Result<ServerConfig, Error> {
     let wrap = || Error::identity("prepare TLS");
     let verifier = WebPkiClientVerifier::builder_with_provider(trusted(identity)?, provider());
@@ -79,7 +80,7 @@ pub(crate) fn client(identity: &Identity, purpose: Purpose) -> Result<ClientConf
     Ok(finished(config, purpose))
 }
 
-/// For a newcomer, which knows the authority by its fingerprint only.
+/// For a joining peer, which knows only the fingerprint of the authority.
 pub(crate) fn newcomer(authority: Fingerprint) -> Result<ClientConfig, Error> {
     let verifier = Arc::new(ByFingerprint { authority, provider: provider() });
     let config = ClientConfig::builder_with_provider(provider())

@@ -1,8 +1,8 @@
-//! Invitations, and the book in which the manager keeps them.
+//! Join tokens, and the file in which the manager stores them.
 //!
-//! A token's text carries a secret and the authority's fingerprint: the first lets the newcomer in, the second lets it
-//! know the true manager. The book holds only the secret's hash. A token is spent by the first key that presents it;
-//! the same key may present it again, because an answer can be lost on the way.
+//! The text of a token contains a secret and the fingerprint of the authority: the first admits the new peer, the
+//! second lets it recognise the true manager. The file contains only the hash of the secret. The first key that
+//! presents a token spends it; the same key may present it again, because an answer can be lost.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -16,16 +16,16 @@ use crate::peer::{PeerId, Timestamp, VmName};
 
 const PREFIX: &str = "hf1";
 
-/// An invitation as the operator passes it on.
+/// A join token as the operator passes it on.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JoinToken {
     pub(super) secret: [u8; 16],
-    /// Of the authority's certificate.
+    /// Fingerprint of the authority's certificate.
     pub authority: Fingerprint,
 }
 
 impl JoinToken {
-    /// Reads a token's text.
+    /// Parses the text of a token.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut parts = text.trim().split('-');
         let (prefix, secret, authority) = (parts.next(), parts.next(), parts.next());
@@ -54,36 +54,36 @@ impl fmt::Debug for JoinToken {
     }
 }
 
-/// Why someone is not let in, or gets no new certificate.
+/// Why a join request or a renewal is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum JoinRefusal {
-    /// No such token was ever made, or it expired long ago.
-    #[error("the join token is not known (create one with `token create`)")]
+    /// No such token was ever created, or it expired long ago.
+    #[error("unknown join token (create one with `holdfast token create`)")]
     UnknownToken,
-    /// Its time is over.
+    /// It has expired.
     #[error("the join token has expired (create a new one)")]
     Expired,
     /// Another key has spent it.
-    #[error("the join token was already used by {0}")]
+    #[error("the join token has already been used by {0}")]
     AlreadyUsed(PeerId),
-    /// It was made for another VM.
-    #[error("the join token is for {0} only")]
+    /// It was created for another VM.
+    #[error("the join token is valid for {0} only")]
     WrongName(VmName),
-    /// The VM was forgotten.
-    #[error("{0} was forgotten and may not come back (let it join as a new VM)")]
+    /// The VM was removed or declared lost.
+    #[error("{0} was removed or declared lost, and cannot rejoin (let it join as a new VM)")]
     Revoked(PeerId),
-    /// A VM of that name is there already.
-    #[error("there is a VM {0} already (choose another name, or remove that VM first)")]
+    /// A VM of that name exists.
+    #[error("a VM named {0} already exists (choose another name, or remove that VM first)")]
     NameTaken(VmName),
-    /// The manager does not want a VM of that name, in its own words.
+    /// The manager refuses a VM of that name, with this reason.
     #[error("{0}")]
     NotWanted(String),
     /// The request for a certificate is malformed, or not signed by the key it is for.
-    #[error("the certificate request is not sound")]
+    #[error("the certificate request is invalid")]
     BadRequest,
 }
 
-/// Every token that can still be of interest, kept in one small file.
+/// All tokens that may still be presented, stored in one small file.
 #[derive(Debug)]
 pub(super) struct TokenBook {
     path: PathBuf,
@@ -109,7 +109,7 @@ impl TokenBook {
         Ok(Self { path, entries })
     }
 
-    /// Enters a new token; those that have expired are forgotten on the way. Durable when this returns.
+    /// Adds a new token, and removes expired ones. Durable when this returns.
     pub(super) fn enter(
         &mut self,
         secret: &[u8],
@@ -141,7 +141,7 @@ impl TokenBook {
         }
     }
 
-    /// Marks the token as used. Durable when this returns.
+    /// Marks the token as spent. Durable when this returns.
     pub(super) fn spend(&mut self, secret: &[u8], key: Fingerprint, peer: PeerId) -> Result<(), Error> {
         let entry = self.entries.get_mut(&Fingerprint::of(secret)).ok_or(JoinRefusal::UnknownToken)?;
         entry.spent = Some((key, peer));

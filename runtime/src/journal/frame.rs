@@ -1,23 +1,23 @@
-//! How records lie in a segment: one frame per commit.
+//! The format of a segment: one frame per commit.
 //!
-//! The frame is the unit of durability. A frame is written only after the sync of the one before it has come back, so a
-//! whole frame proves that everything before it was once durable; the reader leans on this to tell a torn tail (nothing
-//! whole follows: cut it) from a corrupt middle (something whole follows: refuse). For that, a header must be found
-//! without trusting the bytes before it: frames start at multiples of eight, and a header carries a check salted with
-//! the segment's own random number, so that no payload can pass for one.
+//! The frame is the unit of durability. A frame is written only after the sync of the one before it has returned, so a
+//! complete frame proves that everything before it was durable; the reader uses this to distinguish an incomplete tail
+//! (no complete frame follows: truncate it) from a corrupt middle (a complete frame follows: refuse). For that, a
+//! header must be found without trusting the bytes before it: frames start at multiples of eight, and a header carries
+//! a checksum salted with the segment's own random number, so that no payload can be mistaken for one.
 //!
 //! The chain is a running SHA-256: each frame's value covers the one before, its header and its body. One value thus
-//! stands for the whole past, and is at the same time the checksum of the frame.
+//! represents the whole history, and is also the checksum of the frame.
 
 use ring::digest::{Context, SHA256};
 
 use super::RecordNumber;
 
-/// Frames start at multiples of this.
+/// Alignment of frames.
 pub(super) const ALIGNMENT: usize = 8;
-/// Magic, body length, first record's number, count, spare, chain, check.
+/// Magic, body length, number of the first record, count, spare, chain, checksum.
 pub(super) const HEADER: usize = 4 + 4 + 8 + 4 + 4 + 32 + 8;
-/// A body longer than this is no frame of ours; keeps arithmetic and memory small whatever the bytes say.
+/// A longer body is not one of our frames; this bounds arithmetic and memory for any input.
 pub(super) const BODY_MAX: usize = 64 << 20;
 
 const MAGIC: [u8; 4] = *b"HFfr";
@@ -28,10 +28,10 @@ const LENGTH_PREFIX: usize = 4;
 pub struct Chain(pub(super) [u8; 32]);
 
 impl Chain {
-    /// The chain of a journal in which nothing is written yet.
+    /// The chain of an empty journal.
     pub(super) const EMPTY: Self = Self([0; 32]);
 
-    /// The first bytes in hexadecimal, enough to compare by eye.
+    /// The first bytes in hexadecimal, for comparison by eye.
     pub fn short(&self) -> String {
         self.0[..8].iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -40,7 +40,7 @@ impl Chain {
 /// A segment's random number; see the head of this file.
 pub(super) type Salt = [u8; 16];
 
-/// A header whose check holds.
+/// A header with a valid checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {
     pub(super) first: RecordNumber,
@@ -80,7 +80,7 @@ impl Header {
     }
 }
 
-/// A frame in the making: records are laid one after another, sealed once.
+/// A frame under construction: records are added one after another, then it is sealed.
 #[derive(Debug)]
 pub(super) struct FrameBuilder {
     bytes: Vec<u8>,
@@ -100,7 +100,7 @@ impl FrameBuilder {
         self.bytes.len() - HEADER
     }
 
-    /// How many bytes of body a record takes.
+    /// The size of a record in the body.
     pub(super) fn cost(record: &[u8]) -> usize {
         LENGTH_PREFIX + record.len()
     }
@@ -113,12 +113,12 @@ impl FrameBuilder {
         self.count += 1;
     }
 
-    /// How long the sealed frame will be.
+    /// The length of the sealed frame.
     pub(super) fn sealed_length(&self) -> usize {
         self.bytes.len().next_multiple_of(ALIGNMENT)
     }
 
-    /// Closes the frame; what comes back is ready to be written.
+    /// Seals the frame; the result is ready to be written.
     pub(super) fn seal(&mut self, first: RecordNumber, previous: &Chain, salt: &Salt) -> (&[u8], Chain) {
         self.bytes.resize(self.sealed_length(), 0);
         let body_length = u32::try_from(self.bytes.len() - HEADER).expect("bodies are shorter than BODY_MAX");
@@ -134,14 +134,14 @@ impl FrameBuilder {
         (&self.bytes, chain)
     }
 
-    /// Empties the builder and keeps its memory.
+    /// Clears the builder and keeps its memory.
     pub(super) fn clear(&mut self) {
         self.bytes.truncate(HEADER);
         self.count = 0;
     }
 }
 
-/// Takes a body apart. `None` if the lengths in it do not add up, which the chain makes impossible but for a bug.
+/// Splits a body into records. `None` if its lengths do not add up, which the chain makes impossible except for a bug.
 pub(super) fn records(mut body: &[u8], count: u32) -> Option<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     for _ in 0..count {

@@ -1,19 +1,19 @@
-//! The journal: what came in, in order, before anything was done about it.
+//! The journal: all inputs, in order, recorded before anything acts on them.
 //!
-//! Records are bytes and mean nothing here. What this module promises is their past: a record for which
-//! [`Journal::commit`] came back is there after a crash, at its number, unchanged; one for which it did not come back
-//! is there whole or not at all. A pilot's log is the picture: written in ink, page by numbered page, each page signed
-//! over the one before; a torn last line is struck out in the open, a missing page in the middle grounds the plane.
+//! Records are bytes without meaning here. This module guarantees their durability: a record for which
+//! [`Journal::commit`] has returned is there after a crash, under its number, unchanged; one for which it has not
+//! returned is there completely or not at all. An incomplete tail is truncated and reported; a damaged record in the
+//! middle is an error.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `frame` | one commit as bytes: header, chain, records |
 //! | `segment` | one preallocated file of frames, and how it is read back |
 //! | `snapshot` | a state that makes older segments unnecessary |
-//! | `recovery` | the walk over all of them, for owners and for tools that only look |
+//! | `recovery` | reading all of them, for owners and for tools that only read |
 //!
 //! A preallocated file and one `fdatasync` were chosen over an embedded database because they have the shortest commit
-//! of those measured and because a few hundred lines can be tested at every byte.
+//! of those measured, and because a few hundred lines can be tested at every byte.
 
 mod frame;
 mod recovery;
@@ -37,10 +37,10 @@ pub use self::snapshot::Snapshot;
 
 /// The directory of the journal inside a data directory.
 pub const ROOM: &str = "journal";
-/// The longest record; a longer one is refused with [`Error::RecordTooLong`].
+/// The maximum length of a record; a longer one is refused with [`Error::RecordTooLong`].
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
-/// The place of a record in the journal: 1, 2, 3, … without gaps, never used again.
+/// The number of a record in the journal: 1, 2, 3, … without gaps, never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct RecordNumber(pub u64);
 
@@ -57,21 +57,21 @@ impl fmt::Display for RecordNumber {
     }
 }
 
-/// One record as it is read back.
+/// A record that was read back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Its place.
+    /// Its number.
     pub number: RecordNumber,
-    /// What the owner gave.
+    /// The owner's bytes.
     pub bytes: Vec<u8>,
 }
 
-/// A place in the files, for messages to people.
+/// A position in the files, for error messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Position {
     /// The file.
     pub path: PathBuf,
-    /// Bytes from its start.
+    /// Offset in bytes.
     pub byte: u64,
     /// The record that is there, or should be.
     pub record: RecordNumber,
@@ -83,13 +83,13 @@ impl fmt::Display for Position {
     }
 }
 
-/// How much the journal keeps.
+/// What the journal keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// The length of a segment; a commit that does not fit gets a longer one.
     pub segment_bytes: usize,
-    /// How many snapshots stay, at least one, with all records after the oldest of them. Two allow to pass over a
-    /// damaged one.
+    /// How many snapshots are kept, at least one, with all records after the oldest of them. With two, a damaged one
+    /// can be skipped.
     pub snapshots_kept: usize,
 }
 
@@ -99,26 +99,25 @@ impl Default for Settings {
     }
 }
 
-/// A journal that can be written.
+/// A journal open for writing.
 #[derive(Debug)]
 pub struct Journal {
     directory: PathBuf,
     settings: Settings,
     head: SegmentHead,
     file: File,
-    /// Where the next frame goes in the file.
+    /// Offset of the next frame in the file.
     end: usize,
     committed: RecordNumber,
     chain: Chain,
     group: FrameBuilder,
-    /// Set while the disk holds we know not what; see [`Error::JournalClosed`].
+    /// Set while the contents of the disk are unknown; see [`Error::JournalClosed`].
     closed: bool,
 }
 
 impl Journal {
-    /// Opens the journal of a data directory, or begins one, and says what it holds.
-    ///
-    /// A torn tail is cut, which the answer reports; a corrupt middle is refused with its position.
+    /// Opens the journal of a data directory, or creates one, and returns its contents. An incomplete tail is
+    /// truncated, which the result reports; a corrupt middle is refused with its position.
     pub fn open(data: &DataDirectory, settings: Settings) -> Result<(Self, Recovery), Error> {
         let directory = data.room(ROOM)?;
         remove_unfinished(&directory)?;
@@ -137,7 +136,7 @@ impl Journal {
         let committed = RecordNumber(next.0 - 1);
         let group = FrameBuilder::new();
         let mut journal = Self { directory, settings, head, file, end, committed, chain, group, closed: false };
-        // A snapshot ends a segment; a crash may have come between the two.
+        // A snapshot ends a segment; a crash may have happened between the two.
         let snapshot_here = recovery.snapshot.as_ref().is_some_and(|snapshot| snapshot.number == committed);
         if snapshot_here && journal.head.first != next {
             journal.begin_segment(0)?;
@@ -145,12 +144,12 @@ impl Journal {
         Ok((journal, recovery))
     }
 
-    /// Where it is.
+    /// Its directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The last record that is durable.
+    /// The last durable record.
     pub fn committed(&self) -> RecordNumber {
         self.committed
     }
@@ -160,9 +159,8 @@ impl Journal {
         self.chain
     }
 
-    /// Adds a record to the group that the next [`commit`](Self::commit) makes durable, and says its number.
-    ///
-    /// A group that has grown too long for one frame is committed on the way.
+    /// Adds a record to the group that the next [`commit`](Self::commit) makes durable, and returns its number. A group
+    /// that has grown too long for one frame is committed on the way.
     pub fn append(&mut self, record: &[u8]) -> Result<RecordNumber, Error> {
         self.refuse_if_closed()?;
         if record.len() > RECORD_BYTES_MAX {
@@ -175,9 +173,8 @@ impl Journal {
         Ok(RecordNumber(self.committed.0 + u64::from(self.group.count())))
     }
 
-    /// Makes everything appended durable with one sync, and says the last number.
-    ///
-    /// After an error nothing appended since the last commit counts, and the journal must be reopened.
+    /// Makes everything appended durable with one sync, and returns the last number. After an error nothing appended
+    /// since the last commit counts, and the journal must be reopened.
     pub fn commit(&mut self) -> Result<RecordNumber, Error> {
         self.refuse_if_closed()?;
         if self.group.count() > 0 {
@@ -188,15 +185,15 @@ impl Journal {
         Ok(self.committed)
     }
 
-    /// Puts down the owner's state after all committed records, then lets go of segments and snapshots that nobody
-    /// needs any more. Nothing is removed before the snapshot is durable.
+    /// Takes a snapshot of the owner's state after all committed records, then removes segments and snapshots that are
+    /// no longer needed. Nothing is removed before the snapshot is durable.
     pub fn snapshot(&mut self, state: &[u8]) -> Result<(), Error> {
         self.refuse_if_closed()?;
         if self.group.count() > 0 {
             return Err(Error::Uncommitted { committed: self.committed });
         }
         snapshot::write(&self.directory, self.committed, self.chain, state)?;
-        // A snapshot ends a segment: if the next one cannot be made, nothing more may go into this one.
+        // A snapshot ends a segment: if the next segment cannot be created, nothing more may be written to this one.
         self.closed = true;
         if self.head.first != self.committed.next() {
             self.begin_segment(0)?;
@@ -238,7 +235,7 @@ impl Journal {
         let kept = self.settings.snapshots_kept.max(1);
         let Some(superseded) = snapshots.len().checked_sub(kept) else { return Ok(()) };
         let oldest_kept = snapshots[superseded].0;
-        // Snapshots first: one without the records after it must never be all that is left.
+        // Snapshots first: a snapshot without the records after it must never be all that is left.
         for (_, path) in &snapshots[..superseded] {
             fs::remove_file(path).map_err(Error::file("remove", path))?;
         }
@@ -263,7 +260,7 @@ impl Settings {
     }
 }
 
-/// Cuts what is torn, and writes the last frame once more: it may be one whose sync never came back, and from now on it
+/// Truncates an incomplete tail, and writes the last frame again: its sync may never have returned, and from now on it
 /// counts.
 fn settle_tail(segment: &Segment) -> Result<File, Error> {
     let path = &segment.head.path;
@@ -279,10 +276,10 @@ fn settle_tail(segment: &Segment) -> Result<File, Error> {
         file.sync_all()?;
         Ok(file)
     };
-    settle().map_err(Error::file("settle the tail of", path))
+    settle().map_err(Error::file("truncate the tail of", path))
 }
 
-/// Removes files that a crash kept from getting their names.
+/// Removes temporary files that a crash left behind.
 fn remove_unfinished(directory: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {
         let path = entry.map_err(Error::file("list", directory))?.path();
@@ -293,7 +290,7 @@ fn remove_unfinished(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Files called `<prefix><number>.<extension>`, in order of their numbers.
+/// Files named `<prefix><number>.<extension>`, in order of their numbers.
 fn list(directory: &Path, prefix: &str, extension: &str) -> Result<Vec<(RecordNumber, PathBuf)>, Error> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {

@@ -1,7 +1,8 @@
-//! Reading a journal back: the newest sound snapshot, the records after it, and what a crash left at the end.
+//! Reading a journal: the newest intact snapshot, the records after it, and the incomplete tail that a crash may have
+//! left.
 //!
-//! The same walk serves the owner, who goes on from here, and the tools that only look (`replay`, `audit`). It changes
-//! nothing; cutting a torn tail is the owner's, in [`super::Journal::open`].
+//! The same code serves the owner, which continues from here, and tools that only read (`replay`, `audit`). It changes
+//! nothing; truncating an incomplete tail is done by the owner, in [`super::Journal::open`].
 
 use std::path::{Path, PathBuf};
 
@@ -10,45 +11,44 @@ use super::snapshot::{self, Snapshot};
 use super::{Chain, Position, Record, RecordNumber};
 use crate::error::Error;
 
-/// What a journal holds.
+/// The contents of a journal.
 #[derive(Debug)]
 pub struct Recovery {
     /// The newest snapshot that can be read.
     pub snapshot: Option<Snapshot>,
     /// Every record after the snapshot, in order and without a gap.
     pub records: Vec<Record>,
-    /// What was cut, or would be, because a commit did not end. Records in it were never acknowledged by `commit`.
+    /// What was truncated, or would be, because a commit did not complete. `commit` never returned for these records.
     pub cut: Option<Cut>,
-    /// Snapshots that were passed over because they are damaged; an older one and a longer replay took their place.
+    /// Damaged snapshots that were skipped; an older one and a longer replay took their place.
     pub snapshots_damaged: Vec<PathBuf>,
     /// The hash chain at the end.
     pub chain: Chain,
 }
 
-/// The torn end of a journal.
+/// The incomplete tail of a journal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cut {
-    /// Where the last good record ends.
+    /// Where the last intact record ends.
     pub position: Position,
-    /// How many bytes are torn or missing behind it.
+    /// How many bytes behind it are incomplete or missing.
     pub bytes: usize,
 }
 
-/// Reads the state and all records that matter, without a lock and without changing anything.
-///
-/// A journal in use can be read too: what its owner is just writing is reported as cut.
+/// Reads the newest state and all records after it, without a lock and without changing anything. A journal in use can
+/// be read too: what its owner is just writing is reported as cut.
 pub fn read(directory: &Path) -> Result<Recovery, Error> {
     Ok(walk(directory)?.0)
 }
 
-/// Reads every record that is still kept, from before the newest snapshot as well.
+/// Reads every record that is still kept, also from before the newest snapshot.
 pub fn history(directory: &Path) -> Result<Vec<Record>, Error> {
     let mut records = Vec::new();
     each_segment(directory, |segment| records.append(&mut segment.records))?;
     Ok(records)
 }
 
-/// Verifies everything; also hands back the last segment, where the owner goes on writing.
+/// Verifies everything; also returns the last segment, to which the owner continues to write.
 pub(super) fn walk(directory: &Path) -> Result<(Recovery, Option<Segment>), Error> {
     let (snapshot, snapshots_damaged) = newest_snapshot(directory)?;
     let mut recovery =
@@ -77,7 +77,7 @@ pub(super) fn walk(directory: &Path) -> Result<(Recovery, Option<Segment>), Erro
         return match snapshot {
             Some((snapshot, _)) => Err(Error::Corrupt {
                 position: Position { path: snapshot::path(directory, snapshot.number), byte: 0, record: from },
-                what: "there is a snapshot and no segment after it",
+                what: "there is a snapshot, but no segment after it",
             }),
             None => Ok((recovery, None)),
         };
@@ -86,7 +86,7 @@ pub(super) fn walk(directory: &Path) -> Result<(Recovery, Option<Segment>), Erro
         if chain_there != Some(chain) {
             let path = snapshot::path(directory, found.number);
             let position = Position { path, byte: 0, record: from };
-            return Err(Error::Corrupt { position, what: "the snapshot belongs to another past than the records" });
+            return Err(Error::Corrupt { position, what: "the snapshot does not belong to these records" });
         }
         recovery.snapshot = Some(found);
     }
@@ -95,15 +95,16 @@ pub(super) fn walk(directory: &Path) -> Result<(Recovery, Option<Segment>), Erro
     Ok((recovery, Some(last)))
 }
 
-/// Shows each segment in turn, having checked that it continues the one before; returns the last.
+/// Visits each segment in turn, after checking that it continues the one before; returns the last.
 fn each_segment(directory: &Path, mut show: impl FnMut(&mut Segment)) -> Result<Option<Segment>, Error> {
     let mut before: Option<Segment> = None;
     for (_, path) in segment::list(directory)? {
         let mut segment = Segment::load(&path)?;
         if let Some(before) = &before {
-            // A further segment is made only after the last commit to this one came back: nothing here may be missing.
+            // A further segment is created only after the last commit to this one has returned: nothing may be missing
+            // here.
             if before.torn > 0 {
-                return Err(before.corrupt("the record is damaged, and a sound segment follows it"));
+                return Err(before.corrupt("the record is damaged, and an intact segment follows it"));
             }
             if segment.head.first != before.next || segment.head.chain != before.chain {
                 return Err(before.corrupt("the next segment does not continue this one"));

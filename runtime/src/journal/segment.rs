@@ -1,8 +1,8 @@
-//! One file of the journal, and how it is read back.
+//! One file of the journal, and how it is read.
 //!
-//! A segment is filled with zeroes and synced before it gets its name, so that a commit later changes no metadata (that
-//! is what makes it one cheap `fdatasync`), a full disk shows when the segment is made and not in the middle of a
-//! frame, and a segment with a bad header is never the work of a crash. Behind the last frame there are only zeroes.
+//! A segment is filled with zeroes and synced before it gets its name. So a later commit changes no metadata (which
+//! makes it one cheap `fdatasync`), a full disk shows when the segment is created and not in the middle of a frame, and
+//! a segment with a bad header is never caused by a crash. Behind the last frame there are only zeroes.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use super::{Position, Record, RecordNumber};
 use crate::data_directory::write_aside;
 use crate::error::Error;
 
-/// Magic, version, spare, salt, first record's number, allocated length, chain so far, check.
+/// Magic, version, spare, salt, number of the first record, allocated length, chain so far, checksum.
 pub(super) const SEGMENT_HEADER: usize = 8 + 4 + 4 + 16 + 8 + 8 + 32 + 8;
 const MAGIC: [u8; 8] = *b"HFsegmnt";
 const VERSION: u32 = 1;
@@ -23,21 +23,21 @@ const PREFIX: &str = "segment-";
 const EXTENSION: &str = "journal";
 const NO_SALT: Salt = [0; 16];
 
-/// What a segment says of itself.
+/// The header of a segment.
 #[derive(Clone, Debug)]
 pub(super) struct SegmentHead {
     pub(super) path: PathBuf,
     pub(super) salt: Salt,
-    /// The number of the first record that goes here.
+    /// The number of its first record.
     pub(super) first: RecordNumber,
-    /// How long the file was made.
+    /// The allocated length of the file.
     pub(super) allocated: usize,
     /// The chain before that record.
     pub(super) chain: Chain,
 }
 
 impl SegmentHead {
-    /// Makes an empty segment, durable when this returns.
+    /// Creates an empty segment, durable when this returns.
     pub(super) fn create(
         directory: &Path,
         first: RecordNumber,
@@ -48,7 +48,7 @@ impl SegmentHead {
         let mut salt = NO_SALT;
         SystemRandom::new()
             .fill(&mut salt)
-            .map_err(|_| Error::file("draw a random number for", &path)(io::Error::other("no randomness")))?;
+            .map_err(|_| Error::file("generate a random number for", &path)(io::Error::other("no randomness")))?;
         let head = Self { path, salt, first, allocated, chain };
         let file = write_aside(&head.path, |file| {
             file.write_all(&head.to_bytes())?;
@@ -78,7 +78,7 @@ impl SegmentHead {
         };
         let header = bytes.get(..SEGMENT_HEADER).ok_or_else(|| corrupt("the segment is shorter than its header"))?;
         if header[..8] != MAGIC || header[80..88] != frame::check(&header[..80], &NO_SALT) {
-            return Err(corrupt("the segment's header is damaged"));
+            return Err(corrupt("the header of the segment is damaged"));
         }
         let version = frame::number_u32(&header[8..12]);
         if version > VERSION {
@@ -90,34 +90,34 @@ impl SegmentHead {
         chain.copy_from_slice(&header[48..80]);
         let first = RecordNumber(frame::number_u64(&header[32..40]));
         if first != number {
-            return Err(corrupt("the segment carries another segment's name"));
+            return Err(corrupt("the segment's file name does not match its header"));
         }
         let allocated = usize::try_from(frame::number_u64(&header[40..48]))
-            .map_err(|_| corrupt("the segment is longer than this machine can address"))?;
+            .map_err(|_| corrupt("the segment is larger than this machine can address"))?;
         Ok(Self { path: path.to_owned(), salt, first, allocated, chain: Chain(chain) })
     }
 }
 
-/// A segment in memory, with what its frames hold.
+/// A segment in memory, with the contents of its frames.
 #[derive(Debug)]
 pub(super) struct Segment {
     pub(super) head: SegmentHead,
     pub(super) records: Vec<Record>,
-    /// The number the next record gets.
+    /// The number of the next record.
     pub(super) next: RecordNumber,
-    /// Where the next frame goes.
+    /// The offset of the next frame.
     pub(super) end: usize,
-    /// Where the last whole frame starts, if there is one, and its bytes.
+    /// The offset and the bytes of the last complete frame, if there is one.
     pub(super) last_frame: Option<(usize, Vec<u8>)>,
-    /// The chain after the last whole frame.
+    /// The chain after the last complete frame.
     pub(super) chain: Chain,
-    /// Bytes behind the last whole frame that should be zero or are missing: the remains of a commit that did not end.
+    /// Bytes behind the last complete frame that should be zero or are missing: the remains of an incomplete commit.
     pub(super) torn: usize,
 }
 
 impl Segment {
-    /// Reads and verifies a whole segment. A frame that is bad and followed by a whole one is refused here; whether a
-    /// bad one at the end is a torn tail depends on whether a further segment exists, which the caller knows.
+    /// Reads and verifies a whole segment. A bad frame that is followed by a complete one is refused here; whether a
+    /// bad one at the end is an incomplete tail depends on whether a further segment exists, which the caller knows.
     pub(super) fn load(path: &Path) -> Result<Self, Error> {
         let bytes = fs::read(path).map_err(Error::file("read", path))?;
         let head = SegmentHead::read(path, &bytes)?;
@@ -137,14 +137,14 @@ impl Segment {
         let rest = &bytes[segment.end..];
         if let Some(last) = rest.iter().rposition(|byte| *byte != 0) {
             if follows_a_frame(rest, &segment.head.salt) {
-                return Err(segment.corrupt("the record is damaged, and sound ones follow it"));
+                return Err(segment.corrupt("the record is damaged, and intact records follow it"));
             }
             segment.torn += last + 1;
         }
         Ok(segment)
     }
 
-    /// Where the first frame that cannot be read starts.
+    /// The offset of the first frame that cannot be read.
     pub(super) fn end_position(&self) -> Position {
         Position { path: self.head.path.clone(), byte: self.end as u64, record: self.next }
     }
@@ -169,7 +169,7 @@ impl Segment {
     }
 }
 
-/// Whether a sound header lies anywhere behind the bad frame at the start of `rest`.
+/// Whether there is a valid header anywhere behind the bad frame at the start of `rest`.
 fn follows_a_frame(rest: &[u8], salt: &Salt) -> bool {
     (ALIGNMENT..rest.len()).step_by(ALIGNMENT).any(|at| Header::read(&rest[at..], salt).is_some())
 }
@@ -192,7 +192,7 @@ fn number_in(path: &Path) -> Option<RecordNumber> {
     super::number_in(path, PREFIX, EXTENSION)
 }
 
-/// The segments of a journal in order, told by their names.
+/// The segments of a journal in order, by their names.
 pub(super) fn list(directory: &Path) -> Result<Vec<(RecordNumber, PathBuf)>, Error> {
     super::list(directory, PREFIX, EXTENSION)
 }

@@ -1,7 +1,7 @@
-//! A state put down whole, so that replay need not start at the first record.
+//! Snapshots: a complete state, so that a replay does not have to start at the first record.
 //!
-//! A snapshot names the record after which it was taken and carries the chain up to there: it belongs to one past and
-//! no other. What the bytes mean is the owner's business.
+//! A snapshot names the record after which it was taken and contains the chain up to there: it belongs to exactly one
+//! history. What the bytes mean is up to the owner.
 
 use std::fs;
 use std::io::Write;
@@ -25,9 +25,9 @@ const DIGEST: usize = 32;
 /// The owner's state after a certain record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snapshot {
-    /// The last record that is contained in the state.
+    /// The last record that the state includes.
     pub number: RecordNumber,
-    /// What the owner gave.
+    /// The owner's bytes.
     pub state: Vec<u8>,
 }
 
@@ -68,12 +68,12 @@ pub(super) fn read(path: &Path) -> Result<Option<(Snapshot, Chain)>, Error> {
     Ok(Some((Snapshot { number, state: state.to_vec() }, Chain(chain))))
 }
 
-/// Where the snapshot after a certain record lies.
+/// The path of the snapshot after a certain record.
 pub(super) fn path(directory: &Path, number: RecordNumber) -> PathBuf {
     directory.join(format!("{PREFIX}{:020}.{EXTENSION}", number.0))
 }
 
-/// The snapshots of a journal in order, told by their names.
+/// The snapshots of a journal in order, by their names.
 pub(super) fn list(directory: &Path) -> Result<Vec<(RecordNumber, PathBuf)>, Error> {
     super::list(directory, PREFIX, EXTENSION)
 }

@@ -1,8 +1,8 @@
-//! One QUIC connection: saying hello on it, reading from it, writing to it.
+//! One QUIC connection: hello, reading, writing.
 //!
-//! Each side opens one stream and never a second; order holds within a stream only. There is one reader and one writer
-//! task per connection, and they know nothing: frames go to the switchboard, batches come from it. A stream that ends
-//! without a farewell is a loss, because dropping a stream ends it cleanly too.
+//! Each side opens exactly one stream, because order is guaranteed only within a stream. There is one reader and one
+//! writer task per connection, and they have no state: frames go to the switchboard, batches come from it. A stream
+//! that ends without a goodbye counts as lost, because dropping a stream ends it cleanly too.
 
 use quinn::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
 use tokio::sync::mpsc;
@@ -14,38 +14,38 @@ use super::{Refusal, Violation};
 use crate::identity::Certified;
 use crate::peer::PeerId;
 
-/// What happens on sockets, told to the switchboard.
+/// Socket events, for the switchboard.
 #[derive(Debug)]
 pub(super) enum SocketEvent {
-    /// A dial of ours got through the handshake; no hello has been said.
+    /// A dial completed the handshake; no hello has been sent.
     Dialled { ordinal: u64, certified: Certified, connection: Connection },
-    /// A dial of ours got nowhere, or its hello was not answered.
+    /// A dial failed, or its hello was not answered.
     DialFailed { peer: PeerId, ordinal: u64, ending: Ending },
-    /// On some connection the peer has said hello.
-    Met(Box<Meeting>),
-    /// Frames came.
+    /// The peer has said hello on a connection.
+    Met(Box<GreetedConnection>),
+    /// Frames were received.
     Heard { peer: PeerId, generation: u64, frames: Vec<Frame> },
-    /// The last batch is written; the next may come.
+    /// The last batch is written; the next one can be sent.
     Written { peer: PeerId, generation: u64 },
-    /// The connection is over.
+    /// The connection has ended.
     Ended { peer: PeerId, generation: u64, ending: Ending },
 }
 
 /// A connection on which the peer has said hello.
 #[derive(Debug)]
-pub(super) struct Meeting {
+pub(super) struct GreetedConnection {
     pub(super) connection: Connection,
     pub(super) certified: Certified,
     pub(super) dialler: PeerId,
     pub(super) hello: Hello,
-    /// Our own hello, if it has been said: whoever dials speaks first.
+    /// Our own hello, if it has been sent: the dialling side speaks first.
     pub(super) ours: Option<Hello>,
     pub(super) send: SendStream,
     pub(super) receive: RecvStream,
     pub(super) decoder: Decoder,
 }
 
-/// Why a connection is closed, as the other side is told. Zero is left out: it is what a dropped connection says.
+/// Why a connection is closed, as sent to the other side. Zero is not used: it is the code of a dropped connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Goodbye {
     Farewell = 1,
@@ -61,7 +61,7 @@ impl Goodbye {
         VarInt::from_u32(self as u32)
     }
 
-    /// Closes the connection with a reason for people.
+    /// Closes the connection with a readable reason.
     pub(super) fn say(self, connection: &Connection, reason: &str) {
         connection.close(self.code(), reason.as_bytes());
     }
@@ -72,11 +72,11 @@ impl Goodbye {
 pub(super) enum Ending {
     /// On purpose.
     Farewell,
-    /// There is a newer one.
+    /// A newer connection exists.
     Superseded,
-    /// The peer does not want it, and says why.
+    /// The peer refused it, and said why.
     Refused(Refusal),
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     Violation(Violation),
     /// Anything else.
     Lost(String),
@@ -99,14 +99,18 @@ impl Ending {
         }
     }
 
-    /// What ended a stream is better told by what ended the connection, if anything did.
+    /// The reason why the connection ended is more useful than that of the stream, if there is one.
     fn of_stream(connection: &Connection, stream: &dyn std::fmt::Display) -> Self {
         connection.close_reason().map_or_else(|| Self::Lost(stream.to_string()), |reason| Self::of(&reason))
     }
 }
 
-/// Says hello on a connection we dialled and waits for the answer.
-pub(super) async fn greet(connection: Connection, certified: Certified, ours: Hello) -> Result<Meeting, Ending> {
+/// Says hello on a connection that we dialled and waits for the answer.
+pub(super) async fn greet(
+    connection: Connection,
+    certified: Certified,
+    ours: Hello,
+) -> Result<GreetedConnection, Ending> {
     let exchange = async {
         let mut send = connection.open_uni().await.map_err(|error| Ending::of(&error))?;
         let mut first = Vec::new();
@@ -117,11 +121,11 @@ pub(super) async fn greet(connection: Connection, certified: Certified, ours: He
         Ok((hello, send, receive, decoder))
     };
     let (hello, send, receive, decoder) = in_time(exchange).await?;
-    Ok(Meeting { connection, certified, dialler: ours.peer, hello, ours: Some(ours), send, receive, decoder })
+    Ok(GreetedConnection { connection, certified, dialler: ours.peer, hello, ours: Some(ours), send, receive, decoder })
 }
 
-/// Waits for the hello on a connection that was dialled by the peer.
-pub(super) async fn welcome(connection: Connection, certified: Certified) -> Result<Meeting, Ending> {
+/// Waits for the hello on a connection that the peer dialled.
+pub(super) async fn welcome(connection: Connection, certified: Certified) -> Result<GreetedConnection, Ending> {
     let exchange = async {
         let receive = connection.accept_uni().await.map_err(|error| Ending::of(&error))?;
         let (hello, receive, decoder) = hear_hello(&connection, receive, &certified).await?;
@@ -130,11 +134,13 @@ pub(super) async fn welcome(connection: Connection, certified: Certified) -> Res
     };
     let (hello, send, receive, decoder) = in_time(exchange).await?;
     let dialler = certified.peer;
-    Ok(Meeting { connection, certified, dialler, hello, ours: None, send, receive, decoder })
+    Ok(GreetedConnection { connection, certified, dialler, hello, ours: None, send, receive, decoder })
 }
 
 async fn in_time<T>(exchange: impl Future<Output = Result<T, Ending>>) -> Result<T, Ending> {
-    timeout(HELLO_PATIENCE, exchange).await.unwrap_or_else(|_| Err(Ending::Lost("no hello in time".to_owned())))
+    timeout(HELLO_PATIENCE, exchange)
+        .await
+        .unwrap_or_else(|_| Err(Ending::Lost("no hello before the timeout".to_owned())))
 }
 
 async fn hear_hello(
@@ -156,7 +162,7 @@ async fn hear_hello(
     }
 }
 
-/// Tells the switchboard what comes in until nothing more can come.
+/// Passes incoming frames to the switchboard until the stream ends.
 pub(super) async fn read(
     peer: PeerId,
     generation: u64,
@@ -177,11 +183,11 @@ pub(super) async fn read(
             break ending;
         }
     };
-    // The switchboard is gone if this fails, and then nobody needs to know.
+    // If this fails, the switchboard has ended.
     let _ = happenings.send(SocketEvent::Ended { peer, generation, ending }).await;
 }
 
-/// All whole frames; those before a violation count.
+/// All complete frames; those before a violation count.
 fn take_frames(decoder: &mut Decoder) -> (Vec<Frame>, Option<Violation>) {
     let mut frames = Vec::new();
     loop {
@@ -199,12 +205,12 @@ async fn read_into(decoder: &mut Decoder, connection: &Connection, receive: &mut
             decoder.push(&chunk.bytes);
             Ok(())
         }
-        Ok(None) => Err(Ending::of_stream(connection, &"the stream ended without a farewell")),
+        Ok(None) => Err(Ending::of_stream(connection, &"the stream ended without a goodbye")),
         Err(error) => Err(Ending::of_stream(connection, &error)),
     }
 }
 
-/// Writes batch after batch. Nothing here may be cancelled half-way: a batch is written whole or the connection ends.
+/// Writes batch after batch. This must not be cancelled half-way: a batch is written completely or the connection ends.
 pub(super) async fn write(
     peer: PeerId,
     generation: u64,

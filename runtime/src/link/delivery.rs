@@ -1,9 +1,9 @@
-//! The numbers of one link: what was sent, acknowledged, received and applied. No socket, no clock.
+//! The message numbers of one link: sent, acknowledged, received and applied.
 //!
-//! Exactly once and in order rests on three habits. The sender keeps a message until the peer says it is in its journal,
-//! and after each reconnect begins again right behind that. The receiver takes only the number that comes next: an older
-//! one is a repetition and is dropped, a later one is a violation. And the acknowledgement waits for the owner's journal,
-//! never for the network.
+//! No socket, no clock. Exactly-once and in-order delivery rests on three rules. The sender keeps a message until the
+//! peer acknowledges that it is in its journal, and after each reconnect resumes right behind that. The receiver
+//! accepts only the next number: an older one is a duplicate and is dropped, a later one is a violation. And the
+//! acknowledgement waits for the owner's journal, never for the network.
 
 use std::collections::VecDeque;
 
@@ -13,36 +13,36 @@ use super::frame::{self, Hello};
 use super::limits::{BATCH_BYTES, WINDOW_BYTES, WINDOW_MESSAGES};
 use super::{LinkState, MessageNumber, Refusal, Violation};
 
-/// A message on its way out. Its place in the outbox is given back when it is dropped.
+/// An outgoing message. Its share of the outbox is released when it is dropped.
 #[derive(Debug)]
 pub(super) struct Parcel {
     pub(super) payload: Vec<u8>,
-    /// Messages from a former life came without one.
+    /// Messages from before a restart have none.
     pub(super) _room: Option<OwnedSemaphorePermit>,
 }
 
-/// What a message that came in is.
+/// How an incoming message relates to those before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arrival {
     /// It is the next one.
     Fresh,
-    /// It was here before.
+    /// It is a duplicate.
     Repeated,
 }
 
 #[derive(Debug)]
 pub(super) struct DeliveryState {
-    /// Not acknowledged yet, the oldest first; its number is `acknowledged + 1`.
+    /// Unacknowledged messages, the oldest first; its number is `acknowledged + 1`.
     outbox: VecDeque<Parcel>,
     /// Everything up to here is in the peer's journal.
     acknowledged: MessageNumber,
     /// Everything up to here was written to the present connection.
     written: MessageNumber,
-    /// The bytes written and not acknowledged.
+    /// Bytes that are written and not acknowledged.
     in_flight: usize,
-    /// Everything up to here was handed to the owner.
+    /// Everything up to here was passed to the owner.
     received: MessageNumber,
-    /// Lengths of what was received and not applied.
+    /// Lengths of messages that are received and not applied.
     unapplied: VecDeque<usize>,
     unapplied_bytes: usize,
     /// Everything up to here is in the owner's journal.
@@ -52,7 +52,7 @@ pub(super) struct DeliveryState {
 }
 
 impl DeliveryState {
-    /// Goes on from where the owner's journal says.
+    /// Resumes from the owner's journal.
     pub(super) fn resume(state: LinkState) -> Self {
         let LinkState { last_sent, last_applied, unacknowledged, .. } = state;
         let acknowledged = MessageNumber(last_sent.0.saturating_sub(unacknowledged.len() as u64));
@@ -81,17 +81,17 @@ impl DeliveryState {
         self.acknowledged
     }
 
-    /// Whether messages wait for the peer.
+    /// Whether there are messages for the peer.
     pub(super) fn has_mail(&self) -> bool {
         !self.outbox.is_empty()
     }
 
-    /// Whether neither side waits for anything.
+    /// Whether nothing is pending in either direction.
     pub(super) fn is_quiet(&self) -> bool {
         self.outbox.is_empty() && self.received == self.told
     }
 
-    /// Takes a message; numbers are given by the handle, one after another.
+    /// Accepts a message; the handle assigns the numbers, one after another.
     pub(super) fn post(&mut self, number: MessageNumber, parcel: Parcel) {
         assert_eq!(number, self.sent().next(), "the handle numbers messages without gaps");
         self.outbox.push_back(parcel);
@@ -106,8 +106,8 @@ impl DeliveryState {
         }
     }
 
-    /// Whether the peer remembers what it has confirmed, and we what it has seen. `same_life` says that it has not been
-    /// restarted since we last talked: then it cannot have forgotten, and a hello that was long on its way may be old.
+    /// Whether the peer still has what it has acknowledged, and we have what it has seen. `same_life` says that it has
+    /// not been restarted since the last connection: then it cannot have lost anything, and a delayed hello may be old.
     pub(super) fn agrees_with(&self, their: &Hello, same_life: bool) -> Result<(), Refusal> {
         if their.applied > self.sent() {
             return Err(Refusal::WeForgot { sent: self.sent(), applied: their.applied });
@@ -157,7 +157,7 @@ impl DeliveryState {
 
     /// Whether anything new was acknowledged.
     pub(super) fn hear_acknowledgement(&mut self, through: MessageNumber) -> Result<bool, Violation> {
-        // Not `written`: what the peer received on the connection before, it may acknowledge on this one.
+        // Not `written`: what the peer received on an earlier connection, it may acknowledge on this one.
         if through > self.sent() {
             return Err(Violation::Acknowledgement { sent: self.sent(), found: through });
         }
@@ -182,7 +182,7 @@ impl DeliveryState {
         frame::put_acknowledgement(buffer, self.told);
     }
 
-    /// Puts what may be written now into the buffer: our acknowledgement first, then as many messages as window and
+    /// Writes what may be sent now into the buffer: our acknowledgement first, then as many messages as window and
     /// batch allow.
     pub(super) fn write(&mut self, buffer: &mut Vec<u8>) {
         if self.told < self.applied {

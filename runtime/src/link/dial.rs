@@ -1,4 +1,4 @@
-//! Dialling a peer, after a pause that grows with each failure and is half chance, so that many do not come at once.
+//! Dialling a peer, with exponential back-off and jitter.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -24,14 +24,14 @@ pub(super) struct Dial {
 }
 
 impl Dial {
-    /// Makes the attempt and tells the switchboard how it went.
+    /// Makes the attempt and reports the result to the switchboard.
     pub(super) async fn run(self, endpoint: Endpoint, config: ClientConfig, happenings: mpsc::Sender<SocketEvent>) {
         sleep(self.pause).await;
         let event = match self.connect(&endpoint, config).await {
             Ok((connection, certified)) => SocketEvent::Dialled { ordinal: self.ordinal, certified, connection },
             Err(ending) => SocketEvent::DialFailed { peer: self.peer, ordinal: self.ordinal, ending },
         };
-        // The switchboard is gone if this fails, and the connection goes with it.
+        // If this fails, the switchboard has ended, and the connection ends with it.
         let _ = happenings.send(event).await;
     }
 
@@ -39,23 +39,23 @@ impl Dial {
         let connecting = endpoint.connect_with(config, self.address, &host_name(self.peer));
         let connecting = connecting.map_err(|error| Ending::Lost(error.to_string()))?;
         let connection = connecting.await.map_err(|error| Ending::of(&error))?;
-        // rustls has checked the chain and the name; that this is the peer we mean is checked here.
+        // rustls has verified the chain and the name; that this is the intended peer is checked here.
         match certified(&connection) {
             Some(certified) if certified.peer == self.peer => Ok((connection, certified)),
             _ => {
-                Goodbye::Refused.say(&connection, "the certificate is another peer's");
-                Err(Ending::Lost("the certificate is another peer's".to_owned()))
+                Goodbye::Refused.say(&connection, "the certificate belongs to another peer");
+                Err(Ending::Lost("the certificate belongs to another peer".to_owned()))
             }
         }
     }
 }
 
-/// What the other side's certificate says.
+/// The contents of the other side's certificate.
 pub(super) fn certified(connection: &Connection) -> Option<Certified> {
     quic::peer_chain(connection).first().and_then(|certificate| Certified::read(certificate).ok())
 }
 
-/// How long to wait after so many failures.
+/// The pause after this many failures.
 pub(super) fn pause(settings: &Settings, failures: u32) -> Duration {
     let Some(doublings) = failures.checked_sub(1) else { return Duration::ZERO };
     let longest = settings.redial_first.saturating_mul(1 << doublings.min(20)).min(settings.redial_max);
@@ -65,7 +65,7 @@ pub(super) fn pause(settings: &Settings, failures: u32) -> Duration {
 /// Between 0 and 1.
 fn chance() -> f64 {
     let mut bytes = [0; 4];
-    // Without randomness all peers wait equally long, which is slow and not wrong.
+    // Without randomness all peers wait equally long, which is slow but correct.
     let _ = SystemRandom::new().fill(&mut bytes);
     f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
 }

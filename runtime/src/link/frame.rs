@@ -1,7 +1,5 @@
-//! What is said on a link, as bytes.
-//!
-//! A frame is a version, a kind, a length and a body. The length is checked against the kind before anything is kept;
-//! whatever bytes come in, decoding ends in a frame or in a [`Violation`].
+//! The wire format of a link. A frame is a version, a kind, a length and a body. The length is checked against the kind
+//! before anything is buffered; any input is decoded to a frame or to a [`Violation`].
 
 use super::limits::{BATCH_BYTES, MESSAGE_BYTES_MAX};
 use super::{MessageNumber, Violation};
@@ -15,36 +13,36 @@ const ACKNOWLEDGE: u8 = 3;
 const HELLO_BODY: usize = 48;
 const NUMBER: usize = 8;
 
-/// The first words on a connection, from each side.
+/// The first frame on a connection, from each side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hello {
-    /// Who I am; the certificate must say the same.
+    /// The sender; the certificate must agree.
     pub(super) peer: PeerId,
-    /// Which data directory I remember with.
+    /// The incarnation of its data directory.
     pub(super) incarnation: Incarnation,
-    /// Which run of my program this is; drawn at random at each start.
+    /// Random id of this run of its program.
     pub(super) life: u64,
-    /// Which of the connections between us this is; see `acquaintance.rs`.
+    /// The ordinal of this connection; see `known_peer.rs`.
     pub(super) ordinal: u64,
-    /// The last message of yours that is in my journal.
+    /// The last message of the receiver that is in the sender's journal.
     pub(super) applied: MessageNumber,
-    /// The last message I have for you.
+    /// The last message that the sender has for the receiver.
     pub(super) sent: MessageNumber,
 }
 
 /// One frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Frame {
-    /// Who I am and where we were; the first frame and no other.
+    /// Identity and positions; the first frame and no other.
     Hello(Hello),
     /// One message.
     Message {
-        /// Dense within the direction, across all connections.
+        /// Without gaps within the direction, across all connections.
         number: MessageNumber,
         /// The owner's bytes.
         payload: Vec<u8>,
     },
-    /// Everything up to this number is in my journal.
+    /// Everything up to this number is in the sender's journal.
     Acknowledge(MessageNumber),
 }
 
@@ -73,11 +71,11 @@ fn put_header(buffer: &mut Vec<u8>, kind: u8, length: usize) {
     buffer.extend_from_slice(&length.to_le_bytes());
 }
 
-/// Bytes in, frames out. Holds at most one frame and one piece of the stream.
+/// Decodes a stream into frames. Buffers at most one frame and one chunk of the stream.
 #[derive(Default, Debug)]
 pub(super) struct Decoder {
     buffer: Vec<u8>,
-    /// What of the buffer has been taken.
+    /// How much of the buffer has been consumed.
     taken: usize,
 }
 
@@ -85,14 +83,14 @@ impl Decoder {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.taken);
         self.taken = 0;
-        // One long message must not cost its memory for the rest of the connection's life.
+        // One long message must not keep its memory for the rest of the connection.
         if self.buffer.is_empty() && self.buffer.capacity() > BATCH_BYTES {
             self.buffer.shrink_to(BATCH_BYTES);
         }
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole frame, if there is one.
+    /// The next complete frame, if there is one.
     pub(super) fn next_frame(&mut self) -> Result<Option<Frame>, Violation> {
         let rest = &self.buffer[self.taken..];
         let Some((header, rest)) = rest.split_first_chunk::<HEADER>() else { return Ok(None) };
@@ -128,7 +126,7 @@ impl Decoder {
     }
 }
 
-/// The number at a place of a body whose length has been checked.
+/// The number at an offset of a body whose length has been checked.
 fn number(body: &[u8], place: usize) -> u64 {
     let bytes = &body[place * NUMBER..(place + 1) * NUMBER];
     u64::from_le_bytes(bytes.try_into().expect("eight bytes were cut"))

@@ -1,4 +1,5 @@
-//! Answering those who dial: peers go to the switchboard, newcomers to the manager's desk, everyone else goes away.
+//! Accepting connections: links go to the switchboard, join and renewal requests to the manager, everything else is
+//! refused.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::identity::tls::Purpose;
 use crate::identity::{IdentityCall, join};
 use crate::quic;
 
-/// Where those who dial can go.
+/// The destinations of incoming connections.
 #[derive(Clone, Debug)]
 struct Doors {
     happenings: mpsc::Sender<SocketEvent>,
@@ -22,7 +23,7 @@ struct Doors {
     applicants: Arc<Semaphore>,
 }
 
-/// Answers until the endpoint is closed; whoever is still at the door then is sent away.
+/// Accepts connections until the endpoint is closed; then handshakes in progress are abandoned.
 pub(super) async fn listen(
     endpoint: Endpoint,
     happenings: mpsc::Sender<SocketEvent>,
@@ -44,7 +45,7 @@ pub(super) async fn listen(
         let doors = doors.clone();
         visitors.spawn(async move {
             let application = receive(incoming, &doors).await;
-            // A newcomer may stay longer than a handshake; it has a bound of its own.
+            // A join request may take longer than a handshake; it has its own time limit.
             drop(permit);
             if let Some(application) = application {
                 application.await;
@@ -53,13 +54,13 @@ pub(super) async fn listen(
     }
 }
 
-/// Shows one connection to its door; what is to be done at the desk is handed back.
+/// Dispatches one connection; returns the future that serves a join or renewal request.
 async fn receive(incoming: Incoming, doors: &Doors) -> Option<impl Future<Output = ()> + use<>> {
     let address = incoming.remote_address();
     let connection = match timeout(HELLO_PATIENCE, incoming).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) => {
-            tracing::debug!(%address, %error, "a handshake failed");
+            tracing::debug!(%address, %error, "handshake failed");
             return None;
         }
         Err(_) => return None,
@@ -67,23 +68,23 @@ async fn receive(incoming: Incoming, doors: &Doors) -> Option<impl Future<Output
     match (quic::purpose(&connection), &doors.identity_calls) {
         (Some(Purpose::Link), _) => {
             let Some(certified) = certified(&connection) else {
-                Goodbye::Refused.say(&connection, "a link needs a certificate");
+                Goodbye::Refused.say(&connection, "a client certificate is required");
                 return None;
             };
             let peer = certified.peer;
             match welcome(connection.clone(), certified).await {
                 Ok(meeting) => drop(doors.happenings.send(SocketEvent::Met(Box::new(meeting))).await),
                 Err(Ending::Violation(violation)) => {
-                    tracing::warn!(%peer, %violation, "a connection was dropped");
+                    tracing::warn!(%peer, %violation, "connection closed");
                     Goodbye::Violation.say(&connection, &violation.to_string());
                 }
-                Err(ending) => tracing::debug!(%peer, ?ending, "a connection ended before its hello"),
+                Err(ending) => tracing::debug!(%peer, ?ending, "connection ended before its hello"),
             }
             None
         }
         (Some(purpose), Some(identity_calls)) => {
             let Ok(place) = Arc::clone(&doors.applicants).try_acquire_owned() else {
-                Goodbye::Refused.say(&connection, "too many applicants (try again)");
+                Goodbye::Refused.say(&connection, "too many join requests (try again later)");
                 return None;
             };
             let served = join::serve(connection, purpose, identity_calls.clone());
@@ -93,7 +94,7 @@ async fn receive(incoming: Incoming, doors: &Doors) -> Option<impl Future<Output
             })
         }
         _ => {
-            Goodbye::Refused.say(&connection, "nothing of this kind is offered here");
+            Goodbye::Refused.say(&connection, "unsupported protocol");
             None
         }
     }

@@ -1,9 +1,8 @@
 //! Links: messages between two peers, each exactly once and in order, across reconnects and crashes of either.
 //!
-//! A link is not a connection. The link is the pair of numbered sequences that both owners' journals remember; the
-//! connection is whatever carries it at the moment. Two people who write each other numbered letters have a link: they
-//! file a letter before they confirm its number, write again whatever was not confirmed, and throw away what they have
-//! already filed. Which postman comes does not matter.
+//! A link is not a connection. The link is the pair of numbered message sequences in the journals of both owners; the
+//! connection is whatever carries it at the moment. Each side journals a message before it acknowledges its number,
+//! resends what was not acknowledged, and drops duplicates.
 //!
 //! ```text
 //!  owner ── send ──▶ switchboard ──▶ writer ══ QUIC ══▶ reader ──▶ switchboard ── Received ──▶ owner
@@ -12,28 +11,28 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `delivery` | the numbers of one link; pure |
-//! | `acquaintance` | what is known of a peer, and which of two connections is the newer; pure |
-//! | `frame` | bytes on the wire; pure |
-//! | `news` | what the owner has still to be told, bounded; pure |
-//! | `line` | one peer as the switchboard sees it |
+//! | `delivery` | the message numbers of one link; pure |
+//! | `known_peer` | what is known of a peer, and which of two connections is newer; pure |
+//! | `frame` | the wire format; pure |
+//! | `pending_events` | events for the owner, bounded; pure |
+//! | `peer_link` | one peer as the switchboard sees it |
 //! | `switchboard` | the one task that owns all of these |
 //! | `connection`, `dial`, `listen` | the tasks that touch sockets |
-//! | `limits` | every bound |
+//! | `limits` | all limits |
 //!
-//! The payload's meaning, the journal, and who may say what to whom are the owner's.
+//! What a payload means, the journal, and who may send what to whom are up to the owner.
 
-mod acquaintance;
 mod connection;
 mod delivery;
 mod dial;
 mod frame;
 #[cfg(test)]
 mod hostile_tests;
+mod known_peer;
 mod limits;
-mod line;
 mod listen;
-mod news;
+mod peer_link;
+mod pending_events;
 mod switchboard;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +54,7 @@ use crate::quic;
 
 pub use self::limits::{MESSAGE_BYTES_MAX, OUTBOX_BYTES_MAX, WINDOW_BYTES, WINDOW_MESSAGES};
 
-/// The place of a message in one direction of a link: 1, 2, 3, …; 0 is before the first.
+/// The number of a message in one direction of a link: 1, 2, 3, …; 0 is before the first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct MessageNumber(pub u64);
 
@@ -72,7 +71,7 @@ impl fmt::Display for MessageNumber {
     }
 }
 
-/// What an owner's journal says of a link; the default is a link that was never used.
+/// The state of a link in the owner's journal; the default is a link that was never used.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct LinkState {
     /// The last message sent to the peer.
@@ -81,53 +80,53 @@ pub struct LinkState {
     pub last_applied: MessageNumber,
     /// The last messages sent, up to `last_sent`, from the oldest that may not have been acknowledged.
     pub unacknowledged: Vec<Vec<u8>>,
-    /// The peer's incarnation, if it was ever met.
+    /// The peer's incarnation, if it was ever connected.
     pub incarnation: Option<Incarnation>,
 }
 
 /// How to reach a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Contact {
-    /// Where it listens; without one, it must dial us.
+    /// Its address; without one, the peer must dial us.
     pub address: Option<SocketAddr>,
-    /// Stay connected even while there is nothing to say, as an agent does with its manager.
+    /// Stay connected even without messages, as an agent does with its manager.
     pub held: bool,
 }
 
-/// What the owner is told.
+/// Events for the owner.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A message came. Journal it, then say [`Links::applied`].
+    /// A message came. Journal it, then call [`Links::applied`].
     Received {
         /// From whom.
         peer: PeerId,
-        /// One more than that of the message before.
+        /// One more than that of the previous message.
         number: MessageNumber,
         /// The peer's bytes.
         payload: Vec<u8>,
     },
-    /// Everything up to this number is in the peer's journal and need not be remembered.
+    /// Everything up to this number is in the peer's journal and need not be kept.
     Acknowledged {
         /// By whom.
         peer: PeerId,
         /// Up to which message.
         through: MessageNumber,
     },
-    /// A connection with the peer stands; said again, without a `Down`, when a newer one takes its place.
+    /// A connection with the peer is established; repeated, without a `Down`, when a newer one replaces it.
     Up {
         /// With whom.
         peer: PeerId,
-        /// To be given back in [`LinkState`] after a restart.
+        /// To be returned in [`LinkState`] after a restart.
         incarnation: Incarnation,
     },
-    /// No connection with the peer stands any more. It comes back by itself when it is needed.
+    /// The connection with the peer has ended. It is re-established when it is needed.
     Down {
         /// With whom.
         peer: PeerId,
         /// Closed on purpose, by either side, because it was not used.
         farewell: bool,
     },
-    /// A connection with the peer was refused, by us or by it; it is tried again, slowly.
+    /// A connection with the peer was refused, by either side; it is retried, slowly.
     Refused {
         /// With whom.
         peer: PeerId,
@@ -136,99 +135,101 @@ pub enum Event {
     },
 }
 
-/// Why a peer is not talked to.
+/// Why a peer is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// Its data directory is not the one we knew.
-    #[error("the peer was wiped: it was {known}, it is {found} (let it join as a new VM)")]
+    /// Its data directory is not the one that was known.
+    #[error("the peer has lost its data directory: it was {known} and is now {found} (let it join as a new VM)")]
     Wiped {
-        /// Which it was.
+        /// The known incarnation.
         known: Incarnation,
-        /// Which it is.
+        /// The present incarnation.
         found: Incarnation,
     },
-    /// It remembers less than it has confirmed or sent, as after an old backup.
+    /// It has lost messages that it had acknowledged or sent, as after restoring an old backup.
     #[error(
-        "the peer went back: it had confirmed {acknowledged} and knows {applied}; \
-         it had sent {received} and knows {sent} (let it join as a new VM)"
+        "the peer has lost messages: it acknowledged {acknowledged} and now has only {applied}; \
+         it sent {received} and now knows only of {sent} (let it join as a new VM)"
     )]
     PeerForgot {
-        /// What it had confirmed.
+        /// What it had acknowledged.
         acknowledged: MessageNumber,
-        /// What it says it has.
+        /// What it has now.
         applied: MessageNumber,
-        /// What we have from it.
+        /// What we have received from it.
         received: MessageNumber,
         /// What it says it has sent.
         sent: MessageNumber,
     },
-    /// It has messages that we do not remember sending: it is we who went back.
-    #[error("we went back: the peer has {applied} and we know {sent} (restore the data directory)")]
+    /// It has messages that we do not know of: it is we who have lost messages.
+    #[error(
+        "this program has lost messages: the peer has {applied}, and this program knows only of {sent} (restore the data directory)"
+    )]
     WeForgot {
-        /// The last we know.
+        /// The last one that we know of.
         sent: MessageNumber,
-        /// The last it has.
+        /// The last one that it has.
         applied: MessageNumber,
     },
-    /// It does not speak the protocol.
+    /// It violates the protocol.
     #[error("protocol violation: {0}")]
     Violation(#[from] Violation),
-    /// It has been told not to hear us any more, and never will.
-    #[error("the peer has revoked us")]
+    /// It has revoked this program for good.
+    #[error("the peer has revoked this machine's certificate")]
     Revoked,
-    /// It does not want to talk to us.
+    /// It refuses this program.
     #[error("refused by the peer: {0}")]
     ByPeer(String),
 }
 
-/// How bytes or numbers from a peer break the protocol.
+/// How bytes or numbers from a peer violate the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Violation {
     /// Another version.
-    #[error("version {0} is not known")]
+    #[error("unknown version {0}")]
     Version(u8),
     /// Another kind of frame.
-    #[error("frames of kind {0} are not known")]
+    #[error("unknown frame kind {0}")]
     Kind(u8),
     /// A frame that is too long or too short for what it is.
-    #[error("a frame of kind {kind} with an impossible length")]
+    #[error("a frame of kind {kind} has an invalid length")]
     Length {
         /// The kind.
         kind: u8,
     },
     /// The first frame is not a hello, or a later one is.
-    #[error("a hello where none belongs, or none where one does")]
+    #[error("a hello is missing, or came twice")]
     Hello,
-    /// The hello is another's than the certificate.
-    #[error("a hello from {0} with the certificate of another")]
+    /// The hello does not match the certificate.
+    #[error("a hello from {0} with the certificate of another peer")]
     Impostor(PeerId),
     /// A message is missing.
-    #[error("{found} where {expected} should be")]
+    #[error("expected {expected}, found {found}")]
     Gap {
-        /// What should be.
+        /// The expected number.
         expected: MessageNumber,
-        /// What is.
+        /// The number found.
         found: MessageNumber,
     },
     /// More unacknowledged messages than allowed.
-    #[error("more messages than the window allows")]
+    #[error("more unacknowledged messages than the window allows")]
     Window,
     /// A message is acknowledged that was never sent.
-    #[error("{found} acknowledged, and {sent} was the last")]
+    #[error("{found} was acknowledged, but {sent} was the last one sent")]
     Acknowledgement {
-        /// The last one.
+        /// The last one that was sent.
         sent: MessageNumber,
-        /// The one acknowledged.
+        /// The one that was acknowledged.
         found: MessageNumber,
     },
 }
 
-/// How patient links are.
+/// Timeouts of links.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// A connection that we dialled and do not hold is closed after being unused for so long.
+    /// A connection that we dialled and do not hold is closed after being unused for this long.
     pub unused_after: Duration,
-    /// The pause before the second attempt to dial; it doubles with each, and half of it is chance.
+    /// The pause before the second attempt to dial; it doubles with each attempt, and half of it is random.
     pub redial_first: Duration,
     /// The longest pause.
     pub redial_max: Duration,
@@ -244,27 +245,25 @@ impl Default for Settings {
     }
 }
 
-/// What links begin with.
+/// What links start with.
 #[derive(Debug)]
 pub struct Opening {
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Of the own data directory.
+    /// The incarnation of our own data directory.
     pub incarnation: Incarnation,
-    /// What the journal says of links that were used before.
+    /// The state of links that were used before, from the journal.
     pub links: BTreeMap<PeerId, LinkState>,
-    /// Who is turned away.
+    /// The revoked peers.
     pub revoked: BTreeSet<PeerId>,
-    /// Where newcomers apply; only the manager has one.
+    /// Where join requests go; only the manager has one.
     pub identity_calls: Option<mpsc::Sender<IdentityCall>>,
-    /// How patient to be.
+    /// Timeouts.
     pub settings: Settings,
 }
 
-/// The owner's handle on all its links.
-///
-/// None of its methods waits for the network. Dropping it ends all connections as a crash would; [`close`](Self::close)
-/// says farewell.
+/// The owner's handle for all its links. None of its methods waits for the network. Dropping it ends all connections as
+/// a crash would; [`close`](Self::close) says goodbye.
 #[derive(Debug)]
 pub struct Links {
     identity: PeerId,
@@ -301,15 +300,14 @@ impl Links {
         Ok((Self { identity, address, identity_calls: takes_identity_calls, commands, outgoing, revoked }, events))
     }
 
-    /// Where we listen.
+    /// The address that we listen on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Sends a message and says its number. It is kept and resent until the peer acknowledges it.
-    ///
-    /// Refuses with [`Error::OutboxFull`] when too much is unacknowledged: hold back what causes messages to this peer
-    /// until [`Event::Acknowledged`] makes room.
+    /// Sends a message and returns its number. It is kept and resent until the peer acknowledges it. Refuses with
+    /// [`Error::OutboxFull`] when too much is unacknowledged: hold back what causes messages to this peer until
+    /// [`Event::Acknowledged`] makes room.
     pub async fn send(&mut self, peer: PeerId, payload: Vec<u8>) -> Result<MessageNumber, Error> {
         if self.revoked.contains(&peer) || peer == self.identity {
             return Err(Error::Revoked { peer });
@@ -322,52 +320,52 @@ impl Links {
         let price = u32::try_from(payload.len() + MESSAGE_PRICE).expect("messages are shorter than MESSAGE_BYTES_MAX");
         let taken = Arc::clone(&outgoing.room).try_acquire_many_owned(price);
         let parcel = Parcel { payload, _room: Some(taken.map_err(|_| Error::OutboxFull { peer })?) };
-        // First the place in the queue, then the number: a caller that gives up waiting leaves no gap.
+        // First the place in the queue, then the number: a caller that stops waiting leaves no gap.
         let place = self.commands.reserve().await.map_err(|_| Error::LinksClosed)?;
         outgoing.last = outgoing.last.next();
         place.send(Command::Post { peer, number: outgoing.last, parcel });
         Ok(outgoing.last)
     }
 
-    /// Says that everything up to this message of the peer is in the journal; it is acknowledged now.
+    /// Reports that everything up to this message of the peer is in the journal; it is acknowledged now.
     pub async fn applied(&self, peer: PeerId, through: MessageNumber) -> Result<(), Error> {
         self.tell(Command::Applied { peer, through }).await
     }
 
-    /// Says how to reach a peer; may be said again when that changes.
+    /// Sets the address of a peer; may be called again when it changes.
     pub async fn introduce(&self, peer: PeerId, contact: Contact) -> Result<(), Error> {
         self.tell(Command::Introduce { peer, contact }).await
     }
 
-    /// Turns a peer away from now on, closes its connection and forgets its link.
+    /// Refuses a peer from now on, closes its connection and forgets its link.
     pub async fn revoke(&mut self, peer: PeerId) -> Result<(), Error> {
         self.revoked.insert(peer);
         self.outgoing.remove(&peer);
         self.tell(Command::Revoke { peer }).await
     }
 
-    /// Shows a new certificate in all handshakes from now on; connections that stand are not touched.
+    /// Uses a new certificate in all handshakes from now on; existing connections are not touched.
     pub async fn renew(&self, identity: &Identity) -> Result<(), Error> {
         let server = quic::server(tls::server(identity, self.identity_calls)?)?;
         let client = quic::client(tls::client(identity, Purpose::Link)?)?;
         self.tell(Command::Renew { server: Box::new(server), client: Box::new(client) }).await
     }
 
-    /// Drops a connection as the network might; the link comes back by itself. For drills.
+    /// Drops a connection as the network might; the link recovers by itself. For drills.
     pub async fn hang_up(&self, peer: PeerId) -> Result<(), Error> {
         self.tell(Command::HangUp { peer }).await
     }
 
-    /// Says farewell on every connection. The socket goes when the last of them is over, which can take some moments.
+    /// Says goodbye on every connection. The socket is closed when the last of them has ended, which can take a moment.
     pub async fn close(self) {
         self.farewell().await;
     }
 
-    /// As [`close`](Self::close), for an owner that cannot give the handle away; nothing can be sent afterwards.
+    /// Like [`close`](Self::close), for an owner that cannot move the handle; nothing can be sent afterwards.
     pub(crate) async fn farewell(&self) {
         let (done, closed) = oneshot::channel();
         if self.tell(Command::Close { done }).await.is_ok() {
-            // An error means that the switchboard is gone already, which is what was wanted.
+            // An error means that the switchboard has ended already, which is the goal.
             let _ = closed.await;
         }
     }

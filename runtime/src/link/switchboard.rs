@@ -1,9 +1,9 @@
-//! The one task that owns every link: it hears the owner's commands and the sockets' happenings, one at a time.
+//! The one task that owns every link: it handles the owner's commands and the socket events, one at a time.
 //!
-//! Because there is one, nothing is locked, and "the older connection is silent before the newer one speaks" is a
-//! comparison of two numbers: what carries an older generation is not heard. It never waits for anything but the next
-//! thing to hear: writers take batches when they ask for them, the owner takes news when it has room. So no slow peer
-//! and no slow owner can stop it.
+//! Because there is only one, nothing is locked, and "the older connection is silent before the newer one speaks" is a
+//! comparison of two numbers: events of an older generation are ignored. It never waits for anything but its inbox:
+//! writers take batches when they ask for them, and the owner takes events when it has room. So no slow peer and no
+//! slow owner can block it.
 
 #[cfg(test)]
 mod tests;
@@ -16,21 +16,21 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::acquaintance::{Rank, Verdict};
-use super::connection::{self, Ending, Goodbye, Meeting, SocketEvent};
+use super::connection::{self, Ending, Goodbye, GreetedConnection, SocketEvent};
 use super::delivery::{Arrival, Parcel};
 use super::dial::{self, Dial};
 use super::frame::{Frame, Hello};
+use super::known_peer::{Rank, Verdict};
 use super::limits::{NUDGE, QUEUE};
-use super::line::{Attempt, Line, Live};
 use super::listen::listen;
-use super::news::{News, Standing};
+use super::peer_link::{Attempt, Live, PeerLink};
+use super::pending_events::{PendingEvents, Standing};
 use super::{Contact, Event, LinkState, MessageNumber, Refusal, Settings, Violation};
 use crate::error::Error;
 use crate::identity::IdentityCall;
 use crate::peer::{Incarnation, PeerId, Timestamp};
 
-/// What the owner asks for.
+/// Commands of the owner.
 #[derive(Debug)]
 pub(super) enum Command {
     Post { peer: PeerId, number: MessageNumber, parcel: Parcel },
@@ -50,12 +50,12 @@ pub(super) struct Switchboard {
     endpoint: Endpoint,
     dialling: ClientConfig,
     settings: Settings,
-    lines: BTreeMap<PeerId, Line>,
+    lines: BTreeMap<PeerId, PeerLink>,
     revoked: BTreeSet<PeerId>,
-    news: News,
-    /// Connected peers from whom an acknowledgement may be awaited.
+    news: PendingEvents,
+    /// Connected peers that may owe an acknowledgement.
     awaited: BTreeSet<PeerId>,
-    /// Of the newest connection.
+    /// The generation of the newest connection.
     generation: u64,
     happenings: mpsc::Sender<SocketEvent>,
     to_hear: mpsc::Receiver<SocketEvent>,
@@ -73,12 +73,12 @@ impl Switchboard {
     ) -> Result<Self, Error> {
         let mut life = [0; 8];
         let drawn = SystemRandom::new().fill(&mut life);
-        drawn.map_err(|unspecified| Error::identity("draw a random number")(unspecified.to_string()))?;
+        drawn.map_err(|unspecified| Error::identity("generate a random number")(unspecified.to_string()))?;
         let life = u64::from_le_bytes(life);
         let links = links.into_iter().filter(|(peer, _)| !revoked.contains(peer));
-        let lines = links.map(|(peer, state)| (peer, Line::new(state))).collect();
+        let lines = links.map(|(peer, state)| (peer, PeerLink::new(state))).collect();
         let (happenings, to_hear) = mpsc::channel(QUEUE);
-        let news = News::default();
+        let news = PendingEvents::default();
         let generation = 0;
         Ok(Self {
             me,
@@ -97,7 +97,7 @@ impl Switchboard {
         })
     }
 
-    /// Works until the owner closes its links, or drops them.
+    /// Runs until the owner closes its links, or drops them.
     pub(super) async fn run(
         mut self,
         mut commands: mpsc::Receiver<Command>,
@@ -127,11 +127,11 @@ impl Switchboard {
         };
         let goodbye = if done.is_some() { Goodbye::Farewell } else { Goodbye::Gone };
         self.endpoint.close(goodbye.code(), b"");
-        // Bounded, because whoever misses a goodbye notices by itself.
+        // Bounded, because a peer that misses the goodbye notices by itself.
         let _ = timeout(Duration::from_secs(1), self.endpoint.wait_idle()).await;
         drop(self);
         if let Some(done) = done {
-            // Nobody waits for it if this fails.
+            // If this fails, the caller is gone.
             let _ = done.send(());
         }
     }
@@ -249,9 +249,9 @@ impl Switchboard {
         Ok(())
     }
 
-    /// A peer has said hello on some connection: take it up, or say why not.
-    fn meet(&mut self, meeting: Meeting) {
-        let Meeting { connection, certified, dialler, hello, ours, send, receive, decoder } = meeting;
+    /// A peer has said hello on a connection: adopt it, or refuse it with a reason.
+    fn meet(&mut self, meeting: GreetedConnection) {
+        let GreetedConnection { connection, certified, dialler, hello, ours, send, receive, decoder } = meeting;
         let peer = certified.peer;
         if self.revoked.contains(&peer) || peer == self.me {
             return Goodbye::Revoked.say(&connection, "revoked");
@@ -263,7 +263,7 @@ impl Switchboard {
             line.attempt = Attempt::None;
         }
         let rank = Rank::new(ours.map_or(hello.ordinal, |ours| ours.ordinal), dialler);
-        let verdict = line.acquaintance.weigh(&hello, rank, line.live.as_ref().map(|live| live.rank));
+        let verdict = line.known_peer.weigh(&hello, rank, line.live.as_ref().map(|live| live.rank));
         let verdict = verdict.and_then(|verdict| match verdict {
             Verdict::Newer { same_life } => line.delivery.agrees_with(&hello, same_life).map(|()| verdict),
             Verdict::Older => Ok(verdict),
@@ -310,7 +310,7 @@ impl Switchboard {
             _ => return,
         }
         line.attempt = Attempt::None;
-        tracing::debug!(%peer, ?ending, "a dial failed");
+        tracing::debug!(%peer, ?ending, "dialling failed");
         match ending {
             Ending::Refused(refusal) => self.refuse(peer, refusal.clone()),
             Ending::Violation(violation) => self.refuse(peer, Refusal::Violation(*violation)),
@@ -321,7 +321,7 @@ impl Switchboard {
         }
     }
 
-    /// The present connection is over, by the peer's doing or by ours.
+    /// The present connection has ended, by the peer or by us.
     fn end(&mut self, peer: PeerId, ending: &Ending) {
         let Some(line) = self.lines.get_mut(&peer) else { return };
         let (goodbye, reason) = match ending {
@@ -332,7 +332,7 @@ impl Switchboard {
         if line.hang_up(goodbye, &reason).is_none() {
             return;
         }
-        tracing::debug!(%peer, ?ending, "a connection ended");
+        tracing::debug!(%peer, ?ending, "connection ended");
         self.news.standing(peer, Standing::Down { farewell: *ending == Ending::Farewell });
         match ending {
             Ending::Refused(refusal) => self.refuse(peer, refusal.clone()),
@@ -344,9 +344,9 @@ impl Switchboard {
         }
     }
 
-    /// Tells the owner; a connection that is still needed is tried again as seldom as possible.
+    /// Reports it to the owner; a connection that is still needed is retried at the lowest rate.
     fn refuse(&mut self, peer: PeerId, refusal: Refusal) {
-        tracing::warn!(%peer, %refusal, "no link");
+        tracing::warn!(%peer, %refusal, "link refused");
         self.news.refused(peer, refusal);
         self.line(peer).note_failure(true);
         self.dial_if_wanted(peer);
@@ -355,24 +355,25 @@ impl Switchboard {
     fn dial_if_wanted(&mut self, peer: PeerId) {
         let Some(line) = self.lines.get_mut(&peer) else { return };
         let Some(address) = line.address().filter(|_| line.wants_connection() && peer != self.me) else { return };
-        let ordinal = line.acquaintance.next_ordinal();
+        let ordinal = line.known_peer.next_ordinal();
         let pause = dial::pause(&self.settings, line.failures);
         let dial = Dial { peer, address, ordinal, pause };
         let dialling = dial.run(self.endpoint.clone(), self.dialling.clone(), self.happenings.clone());
         line.attempt = Attempt::Dialling { ordinal, task: tokio::spawn(dialling).abort_handle() };
     }
 
-    /// Every now and then: closes what is not used, and what rests on a certificate that is over.
+    /// Periodically closes unused connections, and those whose certificate has expired.
     fn make_round(&mut self) {
         let now = Timestamp::now();
         let mut over = Vec::new();
         for (peer, line) in &mut self.lines {
             let Some(live) = &line.live else { continue };
             line.failures = 0;
-            // Only whoever dialled may find a connection useless: the other cannot know whether it is held on purpose.
+            // Only the dialling side may consider a connection unused: the other cannot know whether it is held on
+            // purpose.
             let unused = live.rank.dialler() == self.me && !line.contact.held && line.delivery.is_quiet();
             if live.until < now {
-                over.push((*peer, Ending::Lost("the certificate is over".to_owned())));
+                over.push((*peer, Ending::Lost("the certificate has expired".to_owned())));
             } else if unused && line.used.elapsed() >= self.settings.unused_after {
                 over.push((*peer, Ending::Farewell));
             }
@@ -382,7 +383,7 @@ impl Switchboard {
         }
     }
 
-    /// Whoever has not acknowledged anything for a while may have been restarted.
+    /// A peer that has not acknowledged anything for a while may have been restarted.
     fn look_after_awaited(&mut self) {
         let lines = &mut self.lines;
         self.awaited.retain(|peer| match lines.get_mut(peer) {
@@ -400,7 +401,7 @@ impl Switchboard {
         Hello { peer: me, incarnation, life, ordinal, applied: delivery.applied(), sent: delivery.sent() }
     }
 
-    fn line(&mut self, peer: PeerId) -> &mut Line {
-        self.lines.entry(peer).or_insert_with(|| Line::new(LinkState::default()))
+    fn line(&mut self, peer: PeerId) -> &mut PeerLink {
+        self.lines.entry(peer).or_insert_with(|| PeerLink::new(LinkState::default()))
     }
 }

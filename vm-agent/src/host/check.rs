@@ -1,4 +1,4 @@
-//! Asking a component whether it is ready.
+//! Readiness and liveness checks of a component.
 
 use super::{
     command::Step,
@@ -17,13 +17,13 @@ use tokio::{
 
 /// The shortest pause between two attempts, unless the interval is shorter.
 const PAUSE_MIN: Duration = Duration::from_millis(5);
-/// A pause is this part of the time that was waited so far, up to the interval: so readiness is noticed late by at most
-/// this part of what it took, and a slow component is not asked all the time.
+/// The pause is this fraction of the time waited so far, up to the interval: readiness is noticed late by at most this
+/// fraction of what it took, and a slow component is not asked all the time.
 const LATENESS: u32 = 20;
-/// Of an HTTP answer nothing is read beyond this.
+/// At most this many bytes of an HTTP response are read.
 const ANSWER_BYTES_MAX: usize = 1024;
 
-/// What is asked, with all templates rendered.
+/// A check with all templates rendered.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     sort: Sort,
@@ -42,7 +42,7 @@ impl Question {
         let sort = match &check.probe {
             Probe::Tcp { port, host } => {
                 let port = view.render("check port", port)?;
-                let port = port.trim().parse().map_err(|_| Failure::new(format!("check: {port:?} is no port")))?;
+                let port = port.trim().parse().map_err(|_| Failure::new(format!("check: {port:?} is not a port")))?;
                 let host = host.as_ref().map(|host| view.render("check host", host)).transpose()?;
                 Sort::Tcp { host: host.unwrap_or_else(|| reachable(view.host).to_string()), port }
             }
@@ -55,7 +55,7 @@ impl Question {
         Ok(Self { sort, check: check.clone() })
     }
 
-    /// Asks once.
+    /// Makes one attempt.
     pub(super) async fn ask(&self, component: &Component) -> Result<(), Failure> {
         let limit = Duration::from_millis(self.check.attempt_ms);
         let too_late = |_| Failure::new(format!("no answer within {limit:?}"));
@@ -66,12 +66,12 @@ impl Question {
         }
     }
 
-    /// Asks until the answer is yes, the process has ended, or the time is over.
+    /// Repeats attempts until one succeeds, the process ends, or the time is over.
     pub(super) async fn ready(&self, component: &Component, running: Option<&Running>) -> Result<(), Failure> {
         let limit = Duration::from_millis(self.check.ready_within_ms);
         let began = Instant::now();
         let interval = Duration::from_millis(self.check.interval_ms.max(1));
-        let mut last = Failure::new("not asked");
+        let mut last = Failure::new("no check was made");
         let asking = async {
             loop {
                 match self.ask(component).await {
@@ -86,10 +86,10 @@ impl Question {
             ended = Running::ended(running) => return Err(Failure::new(format!("ended before it was ready: {ended}"))),
             in_time = timeout(limit, asking) => if in_time.is_ok() { return Ok(()) },
         }
-        Err(Failure::new(format!("not ready within {limit:?}; the last check: {last}")))
+        Err(Failure::new(format!("not ready within {limit:?}; last check: {last}")))
     }
 
-    /// Asks again and again, and returns once it has failed too often in a row; never, if it is not to be asked.
+    /// Repeats attempts, and returns once too many have failed in a row; never returns if there is no liveness check.
     pub(super) async fn alive(&self, component: &Component) -> Failure {
         let Some(period) = self.check.liveness_ms.map(Duration::from_millis) else {
             return std::future::pending().await;
@@ -112,10 +112,11 @@ impl Question {
 
 async fn connect(host: &str, port: u16) -> Result<TcpStream, Failure> {
     let stream = TcpStream::connect((host, port)).await.attempt(format!("connect to {host}:{port}"))?;
-    // A port to which nobody listens may be chosen as one's own: then one has connected to oneself.
+    // The kernel may choose the port itself as the local port, if nothing listens there: then we have connected to
+    // ourselves.
     match (stream.local_addr(), stream.peer_addr()) {
         (Ok(own), Ok(other)) if own != other => Ok(stream),
-        _ => Err(Failure::new(format!("nobody listens at {host}:{port}"))),
+        _ => Err(Failure::new(format!("nothing listens at {host}:{port}"))),
     }
 }
 
@@ -127,8 +128,8 @@ async fn get(host: &str, port: u16, path: &str) -> Result<(), Failure> {
     stream.write_all(request.as_bytes()).await.attempt("send a request")?;
     let mut answer = Vec::with_capacity(ANSWER_BYTES_MAX);
     while answer.len() < ANSWER_BYTES_MAX && !answer.contains(&b'\n') {
-        let room = u64::try_from(ANSWER_BYTES_MAX - answer.len()).unwrap_or(0);
-        match (&mut stream).take(room).read_buf(&mut answer).await {
+        let shared = u64::try_from(ANSWER_BYTES_MAX - answer.len()).unwrap_or(0);
+        match (&mut stream).take(shared).read_buf(&mut answer).await {
             Ok(0) => break,
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -142,7 +143,7 @@ async fn get(host: &str, port: u16, path: &str) -> Result<(), Failure> {
     }
 }
 
-/// The status of an HTTP answer.
+/// The status code of an HTTP response.
 fn status(answer: &[u8]) -> Option<u16> {
     let line = answer.split(|byte| *byte == b'\n').next()?;
     let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
@@ -153,7 +154,7 @@ fn status(answer: &[u8]) -> Option<u16> {
 fn parse(url: &str) -> Option<Sort> {
     let rest = url.strip_prefix("http://")?;
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    // What follows the last colon is a port, unless that colon is inside the brackets of an IPv6 address.
+    // What follows the last colon is a port, unless the colon is inside the brackets of an IPv6 address.
     let (host, port) = match authority.rsplit_once(':').filter(|(_, port)| !port.contains(']')) {
         Some((host, port)) => (host, port.parse().ok()?),
         None => (authority, 80),
@@ -168,7 +169,7 @@ fn parse(url: &str) -> Option<Sort> {
     })
 }
 
-/// Whoever listens everywhere is asked here.
+/// A component that listens on all addresses is asked on the loopback address.
 fn reachable(host: IpAddr) -> IpAddr {
     match host {
         IpAddr::V4(host) if host.is_unspecified() => std::net::Ipv4Addr::LOCALHOST.into(),

@@ -1,4 +1,4 @@
-//! Running an operation's command: to its end, under its time limit, with nothing left behind.
+//! Runs the command of an operation to its end, under its time limit, and leaves no process behind.
 
 use super::{
     component::Component,
@@ -13,7 +13,7 @@ use recipe::{Command, CommandLine, Signal, template::View};
 use std::{collections::BTreeMap, fmt, fs, path::Path, time::Duration};
 use tokio::{process::Child, time::timeout};
 
-/// What a command that is ended early has to tidy up.
+/// Grace for a command that is stopped early.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What a command is run for.
@@ -22,9 +22,9 @@ pub(super) enum Step {
     Install,
     Announce,
     Configure,
-    /// A process that stays.
+    /// A process that keeps running.
     Start,
-    /// A start that ends once the component is started.
+    /// A start script, which ends once the component is started.
     StartScript,
     Check,
     Rebind,
@@ -33,12 +33,12 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Whether values may be handed out, through the file `$HOLDFAST_VALUES`.
+    /// Whether the command may write values to the file `$HOLDFAST_VALUES`.
     fn hands_out(self) -> bool {
         matches!(self, Self::Install | Self::Announce | Self::StartScript)
     }
 
-    /// Whether it is a part of a run, which alone has imports and the recipe's environment.
+    /// Whether it is part of a run: only a run has imports and the recipe's environment.
     fn is_of_a_run(self) -> bool {
         !matches!(self, Self::Install | Self::Announce | Self::Purge)
     }
@@ -60,12 +60,12 @@ impl fmt::Display for Step {
 }
 
 impl Component {
-    /// Runs the command of a step, if there is one, and ends what it leaves behind.
+    /// Runs the command of a step, if there is one, and kills the processes that it leaves behind.
     pub(super) async fn run(&self, step: Step, command: Option<&Command>, view: &View<'_>) -> Result<(), Failure> {
         let Some(command) = command else { return Ok(()) };
         let invocation = self.invocation(step, &command.run, view)?;
         let (waiting, begins) = self.launch(step, &invocation)?;
-        let mark_file = self.place.mark(step);
+        let mark_file = self.directory.mark(step);
         waiting.mark.save(&mark_file)?;
         let group = self.group(&waiting.mark);
         let ended = finish(waiting.release().await, &group, Duration::from_millis(command.time_limit_ms)).await;
@@ -76,26 +76,26 @@ impl Component {
 
     /// Runs a check; its output is kept until the next one.
     pub(super) async fn run_check(&self, invocation: &Invocation, time_limit: Duration) -> Result<(), Failure> {
-        let waiting = spawn(invocation, &self.place.home(), output::open_for_check(&self.place)?)?;
-        let mark_file = self.place.mark(Step::Check);
+        let waiting = spawn(invocation, &self.directory.home(), output::open_for_check(&self.directory)?)?;
+        let mark_file = self.directory.mark(Step::Check);
         waiting.mark.save(&mark_file)?;
         let group = self.group(&waiting.mark);
         let ended = finish(waiting.release().await, &group, time_limit).await;
         group.end_for_certain(Signal::Term, GRACE).await;
         let _ = fs::remove_file(mark_file);
         ended.map_err(|failure| {
-            failure.with_output(&output::tail(&self.place, &self.place.check_output(), 0, TAIL_BYTES_MAX / 4))
+            failure.with_output(&output::tail(&self.directory, &self.directory.check_output(), 0, TAIL_BYTES_MAX / 4))
         })
     }
 
-    /// Makes the process of a step, which waits to be let go, and says where its output begins.
+    /// Creates the process of a step, which waits to be released, and returns where its output begins.
     pub(super) fn launch(&self, step: Step, invocation: &Invocation) -> Result<(Waiting, u64), Failure> {
-        let (output, begins) = output::open(&self.place, &step.to_string(), self.serial)?;
-        self.room.watch_output(&self.place.output());
-        Ok((spawn(invocation, &self.place.home(), output)?, begins))
+        let (output, begins) = output::open(&self.directory, &step.to_string(), self.serial)?;
+        self.shared.watch_output(&self.directory.output());
+        Ok((spawn(invocation, &self.directory.home(), output)?, begins))
     }
 
-    /// What to run for this step, with the environment that belongs to it.
+    /// What to run for this step, with its environment.
     pub(super) fn invocation(&self, step: Step, line: &CommandLine, view: &View<'_>) -> Result<Invocation, Failure> {
         let words = view.words(&format!("{step} command"), line)?;
         let mut environment = BTreeMap::new();
@@ -108,23 +108,23 @@ impl Component {
         environment.extend(view.variables());
         environment.insert("HOLDFAST_TASK".into(), self.serial.to_string());
         if step.hands_out() {
-            let path = self.place.values();
+            let path = self.directory.values();
             values::clear(&path)?;
             environment.insert("HOLDFAST_VALUES".into(), path.display().to_string());
         }
         Ok(Invocation { words, environment })
     }
 
-    /// Ends every command that nobody waits for any more, so that none runs twice at the same time.
+    /// Kills every command whose task was abandoned, so that none runs twice at the same time.
     pub(super) async fn sweep(&self) {
-        for mark_file in self.place.marks() {
+        for mark_file in self.directory.marks() {
             self.sweep_marked(&mark_file).await;
         }
     }
 
-    /// Ends a check that nobody waits for any more.
+    /// Kills a check that was abandoned.
     pub(super) async fn sweep_check(&self) {
-        self.sweep_marked(&self.place.mark(Step::Check)).await;
+        self.sweep_marked(&self.directory.mark(Step::Check)).await;
     }
 
     async fn sweep_marked(&self, mark_file: &Path) {
@@ -135,20 +135,20 @@ impl Component {
     }
 
     pub(super) fn group(&self, leader: &ProcessMark) -> Group {
-        Group { leader: leader.clone(), home: self.place.home() }
+        Group { leader: leader.clone(), home: self.directory.home() }
     }
 
     pub(super) fn with_output(&self, failure: Failure, begins: u64) -> Failure {
-        failure.with_output(&output::tail(&self.place, &self.place.output(), begins, TAIL_BYTES_MAX))
+        failure.with_output(&output::tail(&self.directory, &self.directory.output(), begins, TAIL_BYTES_MAX))
     }
 }
 
-/// Waits for the end of a command, and brings it about when the time is over.
+/// Waits for a command to end, and kills it when the time is over.
 pub(super) async fn finish(mut child: Child, group: &Group, time_limit: Duration) -> Result<(), Failure> {
     let Ok(status) = timeout(time_limit, child.wait()).await else {
-        // The child is waited for at the same time, so that it does not linger as one that nobody has asked about.
+        // The child is awaited at the same time, so that it does not remain a zombie.
         let (_, _) = tokio::join!(group.end_for_certain(Signal::Term, GRACE), child.wait());
-        return Err(Failure::new(format!("time limit of {time_limit:?} reached")));
+        return Err(Failure::new(format!("timed out after {time_limit:?}")));
     };
     match status.attempt("wait for a process")? {
         status if status.success() => Ok(()),

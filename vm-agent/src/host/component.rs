@@ -1,13 +1,13 @@
-//! One component and the task it is given: which steps a piece of work takes.
+//! One component and its task: which steps each kind of work takes.
 //!
-//! What must outlive the agent is on disk ([`Record`], [`Done`]) and read anew for each task. In memory there is only what
-//! cannot be on disk, the [`Slot`]: who watches the run, and who hears of its end.
+//! What must outlive the agent is on disk ([`Record`], [`Done`]) and read again for each task. In memory there is only
+//! the [`Slot`]: the watcher of the run, and the handle that reports its end.
 
 use super::{
-    Room,
+    Shared,
     command::Step,
+    component_directory::ComponentDirectory,
     failure::{Attempt, Failure},
-    place::Place,
     ports::PortBook,
     record::{Done, Record, Run},
     running::Running,
@@ -24,17 +24,17 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// One component, while something is done for it.
+/// One component while a task is carried out for it.
 #[derive(Clone, Debug)]
 pub(super) struct Component {
-    pub(super) room: Arc<Room>,
+    pub(super) shared: Arc<Shared>,
     pub(super) id: ComponentId,
-    /// The task that something is done for.
+    /// The serial number of the task.
     pub(super) serial: u64,
-    pub(super) place: Place,
+    pub(super) directory: ComponentDirectory,
 }
 
-/// What is known of a component in this life of the agent only.
+/// What is known of a component only for as long as the agent runs.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     pub(super) watcher: Option<Watcher>,
@@ -42,24 +42,24 @@ pub(super) struct Slot {
 }
 
 impl Component {
-    pub(super) fn new(room: &Arc<Room>, id: ComponentId, serial: u64) -> Self {
-        Self { room: room.clone(), id, serial, place: Place::of(id, &room.settings.directory) }
+    pub(super) fn new(shared: &Arc<Shared>, id: ComponentId, serial: u64) -> Self {
+        Self { shared: shared.clone(), id, serial, directory: ComponentDirectory::of(id, &shared.settings.directory) }
     }
 
-    /// Carries out a task, and says what it hands out.
+    /// Carries out a task, and returns the values that it produced.
     pub(super) async fn carry_out(&self, task: &HostTask, slot: &mut Slot) -> Result<Values, Failure> {
-        // A component that has no place any more was purged: nobody is asked to purge what never had a task.
-        if task.work == Work::Purge && !self.place.exists() {
+        // A component without a directory was purged before: a purge is asked for only after another task.
+        if task.work == Work::Purge && !self.directory.exists() {
             return Ok(Values::new());
         }
         if task.work == Work::Abort {
             return self.abort(slot).await;
         }
-        self.place.create()?;
-        let done = Done::load(&self.place).filter(|done| done.serial == self.serial);
+        self.directory.create()?;
+        let done = Done::load(&self.directory).filter(|done| done.serial == self.serial);
         let values = match (&task.work, done) {
             (Work::Start { bindings }, done) => {
-                let aborted = self.room.aborts.signal_of(self.id, self.serial);
+                let aborted = self.shared.aborts.signal_of(self.id, self.serial);
                 // Cut short, a start is where a crash of the agent would have left it.
                 tokio::select! {
                     biased;
@@ -67,7 +67,7 @@ impl Component {
                     values = self.start(task, bindings, done.is_some(), slot) => values?,
                 }
             }
-            // Done in an earlier life that did not live to hear of it.
+            // Done before a crash of the agent, which did not record the outcome.
             (Work::Prepare | Work::Rebind { .. } | Work::Stop | Work::Purge, Some(done)) => return Ok(done.values),
             (Work::Prepare, None) => self.prepare(task).await?,
             (Work::Rebind { bindings }, None) => self.rebind(bindings, slot).await?,
@@ -75,16 +75,16 @@ impl Component {
             (Work::Purge, None) => return self.purge(task, slot).await,
             (Work::Abort, _) => return self.abort(slot).await,
         };
-        // Without the note the task is carried out once more, should it be asked for once more: no reason to fail.
-        if let Err(failure) = (Done { serial: self.serial, values: values.clone() }).save(&self.place) {
-            tracing::warn!(component = %self.id, %failure, "a task that is done cannot be noted");
+        // Without this note the task would be carried out again if it is asked for again, which is harmless.
+        if let Err(failure) = (Done { serial: self.serial, values: values.clone() }).save(&self.directory) {
+            tracing::warn!(component = %self.id, %failure, "cannot record that a task is done");
         }
         Ok(values)
     }
 
     /// Ends whatever a start has left running, because the component is removed.
     async fn abort(&self, slot: &mut Slot) -> Result<Values, Failure> {
-        if self.place.exists() {
+        if self.directory.exists() {
             let mut record = self.record()?;
             self.end_last_run(&mut record, slot).await?;
         }
@@ -93,17 +93,17 @@ impl Component {
 
     async fn prepare(&self, task: &HostTask) -> Result<Values, Failure> {
         let recipe = decode(task)?;
-        let home = self.place.home();
+        let home = self.directory.home();
         let mut record = self.record()?;
         let mut view = self.view(&task.name, &home, &recipe, Values::new());
         let mut announced = self.choose_values(&mut view, &[At::Prepare], &task.kind, &mut record).await?;
         for (step, command) in
             [(Step::Install, &recipe.operations.install), (Step::Announce, &recipe.operations.announce)]
         {
-            let _turn = if step == Step::Install { Some(self.room.one_at_a_time.lock().await) } else { None };
+            let _turn = if step == Step::Install { Some(self.shared.one_at_a_time.lock().await) } else { None };
             self.run(step, command.as_ref(), &view).await?;
             if command.is_some() {
-                let handed_out = values::take(&self.place.values()).map_err(|failure| failure.during(step))?;
+                let handed_out = values::take(&self.directory.values()).map_err(|failure| failure.during(step))?;
                 view.values.extend(handed_out.clone());
                 self.learn_secrets(&view)?;
                 values::of_their_sorts(&handed_out, &view, &task.kind).map_err(|failure| failure.during(step))?;
@@ -111,16 +111,16 @@ impl Component {
             }
         }
         record.announced = Some(announced.clone());
-        record.save(&self.place).await?;
+        record.save(&self.directory).await?;
         Ok(announced)
     }
 
     async fn rebind(&self, bindings: &[HeldBinding], slot: &mut Slot) -> Result<Values, Failure> {
         let mut record = self.record()?;
         let announced = record.announced.clone().unwrap_or_default();
-        let run = record.run.as_mut().ok_or_else(|| Failure::new("nothing was started that could be told"))?;
+        let run = record.run.as_mut().ok_or_else(|| Failure::new("rebind: the component is not running"))?;
         run.bindings = bindings.to_vec();
-        let home = self.place.home();
+        let home = self.directory.home();
         let view = self.view_of_run(run, &home, &announced);
         self.learn_secrets(&view)?;
         values::imports_of_their_sorts(&view)?;
@@ -130,8 +130,8 @@ impl Component {
             Some(Rebind::Command(command)) => self.run(Step::Rebind, Some(command), &view).await?,
             Some(Rebind::Signal(signal)) => self.tell_by_signal(run, *signal)?,
         }
-        record.save(&self.place).await?;
-        // Checks see the new bindings too; but of one that has died all is said.
+        record.save(&self.directory).await?;
+        // Checks use the new bindings too, unless the component has already been reported dead.
         if let Some(run) = &record.run
             && slot.watcher.as_ref().is_some_and(|watcher| !watcher.is_over())
         {
@@ -143,7 +143,7 @@ impl Component {
     fn tell_by_signal(&self, run: &Run, signal: Signal) -> Result<(), Failure> {
         match &run.process {
             Some(process) if self.group(process).send_to_leader(signal) => Ok(()),
-            _ => Err(Failure::new("rebind: there is no process that could be sent a signal")),
+            _ => Err(Failure::new("rebind: there is no process to send a signal to")),
         }
     }
 
@@ -151,19 +151,19 @@ impl Component {
         let recipe = decode(task)?;
         let mut record = self.record()?;
         self.end_last_run(&mut record, slot).await?;
-        let home = self.place.home();
+        let home = self.directory.home();
         let view = self.view(&task.name, &home, &recipe, record.announced.clone().unwrap_or_default());
-        let turn = self.room.one_at_a_time.lock().await;
+        let turn = self.shared.one_at_a_time.lock().await;
         self.run(Step::Purge, recipe.operations.purge.as_ref(), &view).await?;
         drop(turn);
-        self.place.remove()?;
+        self.directory.remove()?;
         for port in record.ports.values() {
-            self.room.ports.release(*port);
+            self.shared.ports.release(*port);
         }
         Ok(Values::new())
     }
 
-    /// Chooses values, and writes down the ports that they needed before anybody is told.
+    /// Chooses values, and records the ports that they use before any value is reported.
     pub(super) async fn choose_values(
         &self,
         view: &mut View<'_>,
@@ -172,14 +172,14 @@ impl Component {
         record: &mut Record,
     ) -> Result<Values, Failure> {
         let given = Arc::new(Mutex::new(record.ports.clone()));
-        let book = PortBook { ports: self.room.ports.clone(), given: given.clone() };
+        let book = PortBook { ports: self.shared.ports.clone(), given: given.clone() };
         let chosen = values::choose(view, at, kind, &book);
-        // Whatever was chosen: if it failed, a secret may be part of why.
+        // Even if it failed: a secret may be part of the reason.
         self.learn_secrets(view)?;
         let ports = given.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if ports != record.ports {
             record.ports = ports;
-            record.save(&self.place).await?;
+            record.save(&self.directory).await?;
         }
         chosen
     }
@@ -197,11 +197,12 @@ impl Component {
     }
 
     pub(super) fn record(&self) -> Result<Record, Failure> {
-        Record::load(&self.place).map_err(|error| Failure::new(format!("{}: {error}", self.place.record().display())))
+        Record::load(&self.directory)
+            .map_err(|error| Failure::new(format!("{}: {error}", self.directory.record().display())))
     }
 
     pub(super) fn view<'a>(&self, name: &'a Name, home: &'a Path, recipe: &'a Recipe, values: Values) -> View<'a> {
-        View { name, host: self.room.settings.host, home, recipe, values, imports: &[], bindings: &[] }
+        View { name, host: self.shared.settings.host, home, recipe, values, imports: &[], bindings: &[] }
     }
 
     pub(super) fn view_of_run<'a>(&self, run: &'a Run, home: &'a Path, announced: &Values) -> View<'a> {
@@ -215,7 +216,7 @@ pub(super) fn decode(task: &HostTask) -> Result<Recipe, Failure> {
     Recipe::decode(&task.kind.recipe).map_err(|error| Failure::new(error.to_string()))
 }
 
-/// Whoever reads the file sees the old text or the new one, and never with a wider mode than it should have.
+/// Replaces a file atomically, and never with a wider mode than it should have.
 fn replace_file(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;

@@ -1,7 +1,7 @@
-//! Whether what runs is what was asked for.
+//! Drift: differences between what runs and what was asked for.
 //!
-//! The end of a process and failing checks are noticed by themselves in time. What else people and programs do to a machine
-//! is found only when somebody asks: files that were changed or removed, modes that were widened.
+//! The end of a process and failing checks are noticed without this. What else people and programs change on a machine
+//! is found only on request: changed or removed files, and widened modes.
 
 use super::{
     Error, Host,
@@ -14,12 +14,12 @@ use protocol::{ComponentId, Values};
 use std::{fs, io, os::unix::fs::PermissionsExt};
 
 impl Host {
-    /// In what a component that should be started is not as it was asked for.
+    /// How a component that should be started differs from what was asked for.
     pub async fn drift(&self, component: ComponentId) -> Result<Vec<String>, Error> {
-        let slot = self.room.slot(component);
-        // Whoever is at work on it changes it.
+        let slot = self.shared.slot(component);
+        // A task that is being carried out changes it.
         let Ok(_slot) = slot.try_lock() else { return Err(Error::Busy { component }) };
-        let component = Component::new(&self.room, component, 0);
+        let component = Component::new(&self.shared, component, 0);
         let Record { run, announced, .. } = match component.record() {
             Ok(record) => record,
             Err(failure) => return Ok(vec![failure.to_string()]),
@@ -27,17 +27,17 @@ impl Host {
         match run {
             Some(run) => {
                 let found = component.drift(&run, &announced.unwrap_or_default()).await;
-                let secrets = Secrets::of(&component.place);
+                let secrets = Secrets::of(&component.directory);
                 Ok(found.into_iter().map(|it| secrets.conceal(it)).collect())
             }
-            None => Ok(vec!["nothing runs (its start was skipped, or it is not started)".into()]),
+            None => Ok(vec!["not running (its start was skipped, or it is not started)".into()]),
         }
     }
 }
 
 impl Component {
     async fn drift(&self, run: &Run, announced: &Values) -> Vec<String> {
-        let home = self.place.home();
+        let home = self.directory.home();
         let view = self.view_of_run(run, &home, announced);
         let mut found = Vec::new();
         if !run.still_runs() {

@@ -1,9 +1,9 @@
-//! Why a task failed, in words for whoever has to do something about it.
+//! Why a task failed, as text for the operator.
 
 use recipe::template::TemplateError;
 use std::{borrow::Cow, fmt, io};
 
-/// Bytes of a detail. The rest of the output is in the component's log.
+/// Maximum size of the detail. The complete output is in the component's log.
 pub(super) const DETAIL_BYTES_MAX: usize = 4096;
 
 /// Why a task, or a part of it, failed.
@@ -15,23 +15,23 @@ impl Failure {
         Self(why.into())
     }
 
-    /// The same, with what was being done in front.
+    /// The same, prefixed with what was being done.
     pub(super) fn during(self, what: impl fmt::Display) -> Self {
         Self(format!("{what}: {}", self.0))
     }
 
-    /// The same, with the end of the output below it.
+    /// The same, followed by the end of the output.
     pub(super) fn with_output(self, output: &str) -> Self {
         let output = output.trim_end();
         if output.is_empty() { self } else { Self(format!("{}\n{output}", self.0)) }
     }
 
-    /// What failed, without the output below it.
+    /// The reason, without the output below it.
     pub(super) fn first_line(&self) -> &str {
         self.0.lines().next().unwrap_or_default()
     }
 
-    /// For the outcome: never longer than a detail may be.
+    /// The text for the outcome, cut to the maximum size of a detail.
     pub(super) fn detail(&self) -> &str {
         let mut end = self.0.len().min(DETAIL_BYTES_MAX);
         while !self.0.is_char_boundary(end) {
@@ -53,7 +53,7 @@ impl From<TemplateError> for Failure {
     }
 }
 
-/// Says what was attempted when the operating system said no.
+/// Adds what was attempted to an error of the operating system.
 pub(super) trait Attempt<T> {
     /// `what` completes the sentence "cannot …".
     fn attempt<'a>(self, what: impl Into<Cow<'a, str>>) -> Result<T, Failure>;

@@ -1,10 +1,8 @@
-//! A process group: what a command started, and all that came of it.
+//! A process group: a command and all its descendants.
 //!
-//! Every command leads a group of its own, so that it can be ended with its children and theirs. A group may outlive its
-//! leader; the kernel does not give the leader's number to anybody else while the group exists. So a leader's number that
-//! now means another process proves that the group is gone.
-//!
-//! A process that leaves the group on purpose (`setsid`) is out of reach here.
+//! Every command leads a group of its own, so that it can be stopped with its descendants. A group may outlive its
+//! leader; the kernel does not reuse the leader's process id while the group exists. So if that id now means another
+//! process, the group is gone. A process that leaves the group on purpose (`setsid`) cannot be reached this way.
 
 use super::process::{self, ProcessMark, Stat};
 use recipe::{Signal, template::DIRECTORY_VARIABLE};
@@ -18,7 +16,7 @@ use std::{
 };
 use tokio::time::timeout;
 
-/// How long the kernel may take to end what was sent SIGKILL.
+/// How long the kernel may take to end a process after SIGKILL.
 const AFTER_KILL: Duration = Duration::from_secs(20);
 
 /// A process group and the component it belongs to.
@@ -26,40 +24,41 @@ const AFTER_KILL: Duration = Duration::from_secs(20);
 pub(super) struct Group {
     /// Its leader.
     pub(super) leader: ProcessMark,
-    /// The component's own directory, which every process of it is told.
+    /// The component's own directory, which is in the environment of all its processes.
     pub(super) home: PathBuf,
 }
 
-/// Some processes were sent SIGKILL and are still there.
+/// Processes that are still running after SIGKILL.
 #[derive(Debug, thiserror::Error)]
-#[error("still running after SIGKILL: processes {0:?}")]
-pub(super) struct StillThere(Vec<i32>);
+#[error("processes still running after SIGKILL: {0:?}")]
+pub(super) struct StillRunning(Vec<i32>);
 
 impl Group {
-    /// Ends every process of the group: by the signal, and by SIGKILL what is left after the grace. Returns when none is
-    /// left, or when even SIGKILL does not help.
-    pub(super) async fn end(&self, signal: Signal, grace: Duration) -> Result<(), StillThere> {
+    /// Stops every process of the group: by the signal, and after the grace by SIGKILL. Returns when none is left, or
+    /// when even SIGKILL does not help.
+    pub(super) async fn end(&self, signal: Signal, grace: Duration) -> Result<(), StillRunning> {
         if self.send(signal) && timeout(grace, self.gone()).await.is_err() && self.send(Signal::Kill) {
             let gone = timeout(AFTER_KILL, self.gone()).await;
-            return gone.map_err(|_| StillThere(self.members()));
+            return gone.map_err(|_| StillRunning(self.members()));
         }
         Ok(())
     }
 
-    /// The same, again and again until it is true: for whoever must be able to say that nothing is left.
+    /// The same, repeated until it succeeds: for callers that must be able to rely on it.
     pub(super) async fn end_for_certain(&self, signal: Signal, grace: Duration) {
         while let Err(error) = self.end(signal, grace).await {
-            tracing::error!(home = %self.home.display(), %error, "a process cannot be ended");
+            tracing::error!(home = %self.home.display(), %error, "cannot stop a process");
         }
     }
 
-    /// Sends a signal to the leader alone; says whether there is one.
+    /// Sends a signal to the leader only; returns whether there is one.
     pub(super) fn send_to_leader(&self, signal: Signal) -> bool {
         let leader = Pid::from_raw(self.leader.pid);
         self.leader.is_alive() && leader.is_some_and(|leader| kill_process(leader, number(signal)).is_ok())
     }
 
-    /// Sends a signal to all of them; says whether there were any. While the leader is there, nobody else is looked for.
+    /// Sends a signal to the whole group; returns whether there were any processes. As long as the leader exists, no
+    /// other process is looked for.
     fn send(&self, signal: Signal) -> bool {
         let leader = Pid::from_raw(self.leader.pid);
         let is_there = self.leader.is_alive() || !self.members().is_empty();
@@ -68,8 +67,8 @@ impl Group {
 
     /// Waits until no process of the group is left.
     async fn gone(&self) {
-        // Most groups are gone with their leader, once its parent has taken note of its end. Leaving it a moment for that
-        // is cheaper than looking at every process of the machine.
+        // Most groups end with their leader, once its parent has reaped it. Waiting a moment for that is cheaper than
+        // scanning all processes of the machine.
         if self.leader.is_alive() && self.leader.ended().await.is_ok() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -81,7 +80,7 @@ impl Group {
             for member in members {
                 let Ok(member) = ProcessMark::of(member) else { continue };
                 if member.ended().await.is_err() {
-                    // No descriptor to be had: look again in a while.
+                    // No descriptor is available: poll.
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             }
@@ -106,7 +105,7 @@ impl Group {
         members.into_iter().filter(|(_, stat)| !stat.is_over()).map(|(pid, _)| pid).collect()
     }
 
-    /// Whether a process of a group without a leader can be one of ours: the number may have been used twice since.
+    /// Whether a process of a group without a leader can be one of ours: the id may have been reused.
     fn may_own(&self, pid: i32, stat: &Stat) -> bool {
         stat.session == self.leader.session
             && stat.start_time >= self.leader.start_time
@@ -114,15 +113,16 @@ impl Group {
     }
 }
 
-/// The groups of all processes whose mark lies in this directory, a component's own one or that of many, with the task
-/// they were started for.
+/// The groups of all processes that carry a mark inside this directory, which belongs to one component or to many, with
+/// the task that started them.
 pub(super) fn marked(directory: &Path) -> Vec<(Group, Option<u64>)> {
     let mut found: Vec<(Group, Option<u64>)> = Vec::new();
     for pid in process::all() {
         let Some(home) = told_home(pid).filter(|told| lies_in(told, directory)) else { continue };
         let task = process::variable(pid, "HOLDFAST_TASK").and_then(|task| String::from_utf8(task).ok()?.parse().ok());
         let Some(leader) = Stat::of(pid).map(|stat| stat.group) else { continue };
-        // Where the leader has ended, any of the group stands in for it: it has the same session and the same mark.
+        // If the leader has ended, any process of the group stands in for it: it has the same session and the same
+        // mark.
         if let Ok(mark) = ProcessMark::of(leader).or_else(|_| ProcessMark::of(pid))
             && found.iter().all(|(group, _)| group.leader.pid != leader)
         {
@@ -132,13 +132,13 @@ pub(super) fn marked(directory: &Path) -> Vec<(Group, Option<u64>)> {
     found
 }
 
-/// The directory of the component that a process was told it belongs to, if it was told and that can be read.
+/// The component directory that a process carries as its mark, if there is one and it can be read.
 fn told_home(pid: i32) -> Option<PathBuf> {
     process::variable(pid, DIRECTORY_VARIABLE).map(|told| OsStr::from_bytes(&told).into())
 }
 
-/// Whether one is the other or lies within it. Programs that were started in different places may spell one directory in
-/// different ways.
+/// Whether one path is the other or lies inside it. Programs that were started in different places may spell one
+/// directory differently.
 fn lies_in(path: &Path, directory: &Path) -> bool {
     let lies_truly_in = |path: PathBuf| fs::canonicalize(directory).is_ok_and(|directory| path.starts_with(directory));
     path.starts_with(directory) || fs::canonicalize(path).is_ok_and(lies_truly_in)

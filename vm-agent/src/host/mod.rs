@@ -1,37 +1,37 @@
 //! The host: carries out tasks for components with real processes, files and ports.
 //!
-//! It does not know why something is started or stopped, nor how often a failed task is tried again: those are the
-//! protocol's rules. It promises three things:
+//! It does not know why something is started or stopped, nor how often a failed task is retried: those are rules of the
+//! protocol. It guarantees three things:
 //!
-//! - exactly one `Done` or `Failed` for each task, and after a `Failed` start nothing is left running;
-//! - one `Died` when a component that was started has ended, and nothing of it is left running then either;
-//! - never a second copy and never an orphan, whenever the agent is killed: processes outlive the agent, and are found
-//!   again by more than their number.
+//! - exactly one `Done` or `Failed` for each task, and no process left running after a `Failed` start;
+//! - one `Died` when a started component has ended, and no process of it left running then either;
+//! - never a second copy and never an orphan, whenever the agent is killed: processes outlive the agent, which re-adopts
+//!   them by pid, start time and boot.
 //!
-//! | file | what it is about |
+//! | file | subject |
 //! |---|---|
 //! | `component` | which steps a task takes; preparing, rebinding, purging |
 //! | `start_up`, `shut_down`, `watch` | the life of a run |
 //! | `abort` | starts that are asked to end early |
-//! | `survivors` | what an earlier life of the agent has left |
-//! | `raze` | the end of all of them at once |
-//! | `command`, `check` | running a command under a limit; asking whether a component is ready |
-//! | `process`, `group`, `spawn`, `running`, `descriptor` | one process, its group, its birth, its end |
-//! | `place`, `record` | where things lie; what is remembered |
-//! | `values`, `ports` | what components are told and what they hand out |
-//! | `output`, `rotation`, `secrets` | what their programs write, and what nobody is shown of it |
-//! | `drift` | whether what runs is what was asked for |
+//! | `survivors` | re-adopting what was started before a restart of the agent |
+//! | `raze` | stopping all components of a VM at once |
+//! | `command`, `check` | running a command under a time limit; readiness and liveness checks |
+//! | `process`, `group`, `spawn`, `running`, `descriptor` | one process, its group, its start, its end |
+//! | `component_directory`, `record` | where files are; what is remembered |
+//! | `values`, `ports` | what components produce and what they are told |
+//! | `output`, `rotation`, `secrets` | logs, their size, and the secrets in them |
+//! | `drift` | differences between what runs and what was asked for |
 
 mod abort;
 mod check;
 mod command;
 mod component;
+mod component_directory;
 mod descriptor;
 mod drift;
 mod failure;
 mod group;
 mod output;
-mod place;
 mod ports;
 pub(crate) mod process;
 mod raze;
@@ -51,8 +51,8 @@ pub use raze::raze;
 use self::{
     abort::Aborts,
     component::{Component, Slot},
+    component_directory::ComponentDirectory,
     failure::Failure,
-    place::Place,
     ports::Ports,
     rotation::Rotation,
 };
@@ -71,61 +71,61 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-/// What a host must be told.
+/// Settings of a host.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where components and what is remembered of them lie. Nobody else may use it.
+    /// The directory of all components and of the host's records, for this host's exclusive use.
     pub directory: PathBuf,
     /// The VM's address, at which its components are reached.
     pub host: IpAddr,
-    /// Of each component's output so much is kept, twice.
+    /// Maximum log size per component; one rotated copy is kept.
     pub output_bytes_max: u64,
-    /// Called at the moments in which being killed would be worst, for tests that want to be killed there.
+    /// Called at the critical moments of a start, for tests that kill the agent there.
     #[doc(hidden)]
     pub witness: Option<fn(Moment)>,
 }
 
 impl Settings {
-    /// The usual ones.
+    /// The defaults.
     pub fn new(directory: impl Into<PathBuf>, host: IpAddr) -> Self {
         Self { directory: directory.into(), host, output_bytes_max: 1 << 20, witness: None }
     }
 }
 
-/// A moment of a start.
+/// A critical moment of a start.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// The process exists and is not written down.
+    /// The process exists and is not recorded.
     Spawned,
-    /// It is written down and has not been let go.
+    /// It is recorded and has not been released.
     Recorded,
-    /// It has been let go.
+    /// It has been released.
     Released,
-    /// It is ready, and nobody has been told.
+    /// It is ready, and this has not been reported.
     Ready,
 }
 
-/// What can go wrong beside tasks.
+/// Errors outside of tasks.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The host's directory cannot be used; nothing was changed.
+    /// The host's directory cannot be used. Nothing was changed.
     #[error("host directory {directory} cannot be {attempt}")]
     Directory {
         /// Which one.
         directory: PathBuf,
-        /// What was to be done with it.
+        /// What was attempted.
         attempt: &'static str,
         /// Why not.
         source: io::Error,
     },
-    /// Something is being done for it, which changes it. Happens on a good day.
-    #[error("{component} is being worked on (ask again when that is done)")]
+    /// A task is being carried out for it, which changes it. This can happen in normal operation.
+    #[error("{component} is busy with a task (ask again when it is done)")]
     Busy {
         /// Which one.
         component: ComponentId,
     },
-    /// The component has written nothing, or is gone. Happens on a good day.
+    /// The component has written no output, or is gone. This can happen in normal operation.
     #[error("{component} has no output")]
     NoOutput {
         /// Which one.
@@ -135,79 +135,79 @@ pub enum Error {
     },
 }
 
-/// Carries out tasks. Cheap to clone; when the last clone is dropped, nothing more is done and nothing more is told, but
-/// components run on.
+/// Carries out tasks. Cheap to clone. When the last clone is dropped, no more tasks are carried out and no more
+/// outcomes are reported, but components keep running.
 #[derive(Clone, Debug)]
 pub struct Host {
-    room: Arc<Room>,
-    _door: Arc<Door>,
+    shared: Arc<Shared>,
+    _close_on_drop: Arc<CloseOnDrop>,
 }
 
 impl Host {
-    /// Opens the directory and finds again what survived. `pending` are tasks whose outcome was never journalled: they are
-    /// carried out, once, without leading to a second copy of anything.
+    /// Opens the directory and re-adopts running components. `pending` are tasks whose outcome was never journalled:
+    /// they are carried out once, and never lead to a second copy.
     pub async fn open(
         settings: Settings,
         pending: Vec<HostTask>,
         outcomes: mpsc::UnboundedSender<HostOutcome>,
     ) -> Result<Self, Error> {
-        let (room, places) = Room::open(settings, outcomes)?;
-        let host = Self { _door: Arc::new(Door(room.clone())), room };
-        if let Some(rotation) = &host.room.rotation {
-            host.room.spawn(rotation.clone().run());
+        let (shared, places) = Shared::open(settings, outcomes)?;
+        let host = Self { _close_on_drop: Arc::new(CloseOnDrop(shared.clone())), shared };
+        if let Some(rotation) = &host.shared.rotation {
+            host.shared.spawn(rotation.clone().run());
         }
         host.take_up(&places, pending).await;
         Ok(host)
     }
 
-    /// Begins a task and returns at once. One `Done` or `Failed` follows, and after a start perhaps a `Died`. An `Abort` ends
+    /// Begins a task and returns at once. One `Done` or `Failed` follows, and after a start possibly a `Died`. An `Abort` ends
     /// the start under way, whose outcome is the answer to both.
     pub fn carry_out(&self, task: HostTask) {
-        if task.work == Work::Abort && self.room.aborts.send(&task) {
+        if task.work == Work::Abort && self.shared.aborts.send(&task) {
             return;
         }
-        self.room.aborts.expect(&task);
-        let room = self.room.clone();
-        self.room.spawn(async move {
-            let slot = room.slot(task.component);
+        self.shared.aborts.expect(&task);
+        let shared = self.shared.clone();
+        self.shared.spawn(async move {
+            let slot = shared.slot(task.component);
             let mut slot = slot.lock().await;
-            room.carry_out(&task, &mut slot).await;
+            shared.carry_out(&task, &mut slot).await;
         });
     }
 
-    /// The end of what a component's programs have written, at most so many bytes.
+    /// The end of a component's output, at most this many bytes.
     pub async fn logs(&self, component: ComponentId, bytes_max: usize) -> Result<String, Error> {
-        let place = Place::of(component, &self.room.settings.directory);
-        let read = tokio::task::spawn_blocking(move || output::history(&place, bytes_max));
+        let directory = ComponentDirectory::of(component, &self.shared.settings.directory);
+        let read = tokio::task::spawn_blocking(move || output::history(&directory, bytes_max));
         let read = read.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         read.map_err(|source| Error::NoOutput { component, source })
     }
 
-    /// Ports first, so that nobody is given one that is taken; then each component by itself.
+    /// Ports first, so that none is assigned twice; then each component by itself.
     async fn take_up(&self, places: &[ComponentId], pending: Vec<HostTask>) {
-        pending.iter().for_each(|task| self.room.aborts.expect(task));
+        pending.iter().for_each(|task| self.shared.aborts.expect(task));
         let mut tasks: BTreeMap<ComponentId, Vec<HostTask>> = BTreeMap::new();
         for task in pending {
             tasks.entry(task.component).or_default().push(task);
         }
         let mut components: Vec<_> = places.iter().map(|id| (*id, tasks.remove(id).unwrap_or_default())).collect();
         for (id, _) in &components {
-            Component::new(&self.room, *id, 0).keep_ports();
+            Component::new(&self.shared, *id, 0).keep_ports();
         }
         components.extend(tasks);
         for (id, tasks) in components {
-            let room = self.room.clone();
-            // Locked before anybody can ask for something.
-            let mut slot = room.slot(id).lock_owned().await;
-            self.room.spawn(async move {
+            let shared = self.shared.clone();
+            // Locked before any task can be asked for.
+            let mut slot = shared.slot(id).lock_owned().await;
+            self.shared.spawn(async move {
                 let serial = tasks.first().map_or(0, |task| task.serial);
-                let component = Component::new(&room, id, serial);
-                // It may have grown while nobody looked.
-                let _ = output::rotate(&component.place.output(), room.settings.output_bytes_max);
-                room.watch_output(&component.place.output());
+                let component = Component::new(&shared, id, serial);
+                // It may have grown while the agent was not running.
+                let _ = output::rotate(&component.directory.output(), shared.settings.output_bytes_max);
+                shared.watch_output(&component.directory.output());
                 component.find_again(tasks.first(), &mut slot).await;
                 for task in &tasks {
-                    room.carry_out(task, &mut slot).await;
+                    shared.carry_out(task, &mut slot).await;
                 }
             });
         }
@@ -216,22 +216,22 @@ impl Host {
 
 /// What all components of a host share.
 #[derive(Debug)]
-struct Room {
+struct Shared {
     settings: Settings,
     outcomes: mpsc::UnboundedSender<HostOutcome>,
     slots: Mutex<BTreeMap<ComponentId, Arc<tokio::sync::Mutex<Slot>>>>,
     aborts: Aborts,
     ports: Arc<Ports>,
-    /// Held while something is installed or purged: package managers do not like company.
+    /// Held during install and purge: package managers do not run concurrently.
     one_at_a_time: tokio::sync::Mutex<()>,
     rotation: Option<Rotation>,
     runtime: Handle,
-    /// All that is under way; nothing once the host is closed.
+    /// All running tasks; empty once the host is closed.
     tasks: Mutex<Option<JoinSet<()>>>,
 }
 
-impl Room {
-    /// Opens the directory, and finds out which components have a place there.
+impl Shared {
+    /// Opens the directory, and lists the components in it.
     fn open(
         mut settings: Settings,
         outcomes: mpsc::UnboundedSender<HostOutcome>,
@@ -241,16 +241,16 @@ impl Room {
             let directory = directory.clone();
             move |source| Error::Directory { directory, attempt, source }
         };
-        // Components work in their own directories and are told where they are: the path must be whole, and a text.
+        // Components work in their own directories and are told their paths: the path must be absolute, and UTF-8.
         settings.directory = std::path::absolute(&directory).map_err(error("found"))?;
         if settings.directory.to_str().is_none() {
             return Err(error("used: its name is not UTF-8")(io::ErrorKind::InvalidInput.into()));
         }
         std::fs::create_dir_all(&directory).map_err(error("made"))?;
-        let places = Place::all(&directory).map_err(error("read"))?;
+        let places = ComponentDirectory::all(&directory).map_err(error("read"))?;
         let rotation = Rotation::open(settings.output_bytes_max);
         let rotation = rotation.inspect_err(|error| tracing::warn!(%error, "output files may grow without limit")).ok();
-        let room = Self {
+        let shared = Self {
             ports: Arc::new(Ports::of(settings.host)),
             settings,
             outcomes,
@@ -261,12 +261,12 @@ impl Room {
             runtime: Handle::current(),
             tasks: Mutex::new(Some(JoinSet::new())),
         };
-        Ok((Arc::new(room), places))
+        Ok((Arc::new(shared), places))
     }
 
     async fn carry_out(self: &Arc<Self>, task: &HostTask, slot: &mut Slot) {
         let (component, serial) = (task.component, task.serial);
-        let _answer = Answer { room: self, component, serial };
+        let _answer = Answer { shared: self, component, serial };
         let carried_out = Component::new(self, component, serial).carry_out(task, slot).await;
         self.aborts.forget(task);
         tracing::debug!(%component, serial, operation = %task.work.operation(), done = carried_out.is_ok(), "task");
@@ -286,12 +286,12 @@ impl Room {
         guard(&self.slots).entry(component).or_default().clone()
     }
 
-    /// Whether anybody still listens is not this room's affair.
+    /// The receiver may be gone, which is not an error here.
     fn tell(&self, outcome: HostOutcome) {
         let _ = self.outcomes.send(outcome);
     }
 
-    /// Does something beside everything else, until it ends or the host is closed.
+    /// Runs a future in the background, until it ends or the host is closed.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> Option<AbortHandle> {
         let mut tasks = guard(&self.tasks);
         let tasks = tasks.as_mut()?;
@@ -312,19 +312,19 @@ impl Room {
     }
 }
 
-/// Closes the room when the last host is dropped.
+/// Closes the host when the last handle is dropped.
 #[derive(Debug)]
-struct Door(Arc<Room>);
+struct CloseOnDrop(Arc<Shared>);
 
-impl Drop for Door {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         drop(guard(&self.0.tasks).take());
     }
 }
 
-/// Answers for a task that a bug has cut short: whoever asked must not wait for ever.
+/// Reports a failure for a task that a bug has ended, so that the protocol does not wait forever.
 struct Answer<'a> {
-    room: &'a Room,
+    shared: &'a Shared,
     component: ComponentId,
     serial: u64,
 }
@@ -332,14 +332,14 @@ struct Answer<'a> {
 impl Drop for Answer<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let detail = Failure::new("a bug in the agent has ended this task; its log says more");
+            let detail = Failure::new("a bug in the agent ended this task (see the agent's log)");
             let (component, serial) = (self.component, self.serial);
-            self.room.tell(HostOutcome::Failed { component, serial, detail: detail.detail().into() });
+            self.shared.tell(HostOutcome::Failed { component, serial, detail: detail.detail().into() });
         }
     }
 }
 
-/// What is guarded is never left half changed, so a panic elsewhere does no harm to it.
+/// What is guarded is never left half changed, so a panic elsewhere does not damage it.
 fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

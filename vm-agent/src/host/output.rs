@@ -1,11 +1,11 @@
-//! What the programs of a component write: kept in one file, with a line before each operation, and never too long.
+//! The log of a component: one file, with a line before each operation, and of limited size.
 //!
-//! Programs write straight into the file, so that they do not depend on the agent's life. When it has grown too long, its
-//! end is copied to a second file and it is emptied; what a program writes in between those two steps is lost.
+//! Programs write directly to the file, so that they do not depend on the agent. When it has grown too large, its end
+//! is copied to a second file and it is truncated; what a program writes between those two steps is lost.
 
 use super::{
+    component_directory::ComponentDirectory,
     failure::{Attempt, Failure},
-    place::Place,
     secrets::Secrets,
 };
 use std::{
@@ -15,16 +15,16 @@ use std::{
 };
 use time::OffsetDateTime;
 
-/// Of the output of an operation that failed, so many bytes are told.
+/// Maximum number of bytes of output in the failure of an operation.
 pub(super) const TAIL_BYTES_MAX: usize = 2048;
 
-/// What the line before an operation begins with.
+/// Prefix of the line before an operation.
 const HEADER: &str = "=== ";
 
-/// Opens the file for a program to write to, after a line that says which operation it is for. Returns the place where
-/// its output begins.
-pub(super) fn open(place: &Place, operation: &str, serial: u64) -> Result<(File, u64), Failure> {
-    let path = place.output();
+/// Opens the file for a program to write to, after a line that names the operation. Returns the offset at which its
+/// output begins.
+pub(super) fn open(directory: &ComponentDirectory, operation: &str, serial: u64) -> Result<(File, u64), Failure> {
+    let path = directory.output();
     let opened = (|| {
         let file = headed(&path, operation, serial)?;
         let begins = file.metadata()?.len();
@@ -33,16 +33,16 @@ pub(super) fn open(place: &Place, operation: &str, serial: u64) -> Result<(File,
     io::Result::attempt(opened, format!("write {}", path.display()))
 }
 
-/// Writes down that what a task started has ended by itself, and how.
-pub(super) fn note_death(place: &Place, serial: u64, how: &str) -> Result<(), Failure> {
-    let path = place.output();
+/// Records that what a task started has ended by itself, and how.
+pub(super) fn note_death(directory: &ComponentDirectory, serial: u64, how: &str) -> Result<(), Failure> {
+    let path = directory.output();
     headed(&path, &format!("died: {how}"), serial).map(drop).attempt(format!("write {}", path.display()))
 }
 
-/// Opens the file after a new line that says what comes, or what has happened.
+/// Opens the file after a new heading line.
 fn headed(path: &Path, what: &str, serial: u64) -> io::Result<File> {
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-    // What was written last may lack its end of line, and would hide this one.
+    // The last line may lack its newline, which would hide the heading.
     let (last, _) = last_bytes(path, 0, 1)?;
     let end = if last.first().is_none_or(|byte| *byte == b'\n') { "" } else { "\n" };
     let now = OffsetDateTime::now_utc();
@@ -51,39 +51,39 @@ fn headed(path: &Path, what: &str, serial: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens an empty file for a check to write to: what passing checks write is of no interest.
-pub(super) fn open_for_check(place: &Place) -> Result<File, Failure> {
-    let path = place.check_output();
-    // Opened for appending, so that the file can be emptied under a writer that is still there.
+/// Opens an empty file for the output of a check: the output of passing checks is of no interest.
+pub(super) fn open_for_check(directory: &ComponentDirectory) -> Result<File, Failure> {
+    let path = directory.check_output();
+    // Opened for appending, so that the file can be truncated while a writer is still there.
     let opened = OpenOptions::new().create(true).append(true).open(&path);
     let opened = opened.and_then(|file| file.set_len(0).map(|()| file));
     opened.attempt(format!("write {}", path.display()))
 }
 
-/// The end of a component's file from a place on, at most so many bytes, without what nobody is to see.
-pub(super) fn tail(place: &Place, path: &Path, begins: u64, bytes_max: usize) -> String {
+/// The end of a component's log from an offset on, at most this many bytes, with secrets concealed.
+pub(super) fn tail(directory: &ComponentDirectory, path: &Path, begins: u64, bytes_max: usize) -> String {
     let (bytes, is_cut) = last_bytes(path, begins, bytes_max).unwrap_or_default();
-    shown(&Secrets::of(place), &bytes, is_cut, bytes_max)
+    shown(&Secrets::of(directory), &bytes, is_cut, bytes_max)
 }
 
-/// The last lines, for a sentence about an end.
-pub(super) fn last_lines(place: &Place, lines_max: usize) -> String {
-    let text = tail(place, &place.output(), 0, TAIL_BYTES_MAX / 2);
+/// The last lines, for the report of a death.
+pub(super) fn last_lines(directory: &ComponentDirectory, lines_max: usize) -> String {
+    let text = tail(directory, &directory.output(), 0, TAIL_BYTES_MAX / 2);
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with(HEADER)).collect();
     lines[lines.len().saturating_sub(lines_max)..].join("\n")
 }
 
-/// The end of all that is kept, without what nobody is to see.
-pub(super) fn history(place: &Place, bytes_max: usize) -> io::Result<String> {
-    let (newer, is_cut) = last_bytes(&place.output(), 0, bytes_max)?;
-    let (mut bytes, _) = last_bytes(&older(&place.output()), 0, bytes_max - newer.len()).unwrap_or_default();
-    // The older file begins wherever it was cut.
+/// The end of everything that is kept, with secrets concealed.
+pub(super) fn history(directory: &ComponentDirectory, bytes_max: usize) -> io::Result<String> {
+    let (newer, is_cut) = last_bytes(&directory.output(), 0, bytes_max)?;
+    let (mut bytes, _) = last_bytes(&older(&directory.output()), 0, bytes_max - newer.len()).unwrap_or_default();
+    // The older file begins at an arbitrary byte.
     let is_cut = is_cut || !bytes.is_empty();
     bytes.extend(newer);
-    Ok(shown(&Secrets::of(place), &bytes, is_cut, bytes_max))
+    Ok(shown(&Secrets::of(directory), &bytes, is_cut, bytes_max))
 }
 
-/// Empties the file if it is longer than allowed, and keeps its end as the older one.
+/// Truncates the file if it exceeds the limit, and keeps its end as the older one.
 pub(super) fn rotate(path: &Path, bytes_max: u64) -> io::Result<()> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     if file.metadata()?.len() <= bytes_max {
@@ -101,13 +101,13 @@ fn older(path: &Path) -> PathBuf {
     path.with_extension("log.1")
 }
 
-/// Secrets go first: half of one would not be known as such.
+/// Secrets are concealed first: a part of one would not be recognised.
 fn shown(secrets: &Secrets, bytes: &[u8], mut is_cut: bool, bytes_max: usize) -> String {
     let is_inside_a_letter = |byte: &&u8| is_cut && **byte & 0b1100_0000 == 0b1000_0000;
     let whole = bytes.iter().take_while(is_inside_a_letter).count();
     let text = String::from_utf8_lossy(&bytes[whole..]);
     let mut text = if is_cut { secrets.conceal_after_cut(&text) } else { secrets.conceal(text.into_owned()) };
-    // What stands for a secret may be longer than the secret.
+    // The replacement may be longer than the secret.
     if text.len() > bytes_max {
         let mut from = text.len() - bytes_max;
         while !text.is_char_boundary(from) {
@@ -116,18 +116,18 @@ fn shown(secrets: &Secrets, bytes: &[u8], mut is_cut: bool, bytes_max: usize) ->
         text.drain(..from);
         is_cut = true;
     }
-    // From the beginning of a line where possible.
+    // Begins at a line start if possible.
     if let Some(line_end) = text.find('\n').filter(|at| is_cut && at + 1 < text.len()) {
         text.drain(..=line_end);
     }
     text
 }
 
-/// At most so many bytes from the end of a file, and whether there were more.
+/// At most this many bytes from the end of a file, and whether there were more.
 fn last_bytes(path: &Path, begins: u64, bytes_max: usize) -> io::Result<(Vec<u8>, bool)> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    // Where the file was emptied meanwhile, all of it is newer than the place.
+    // If the file was truncated in the meantime, all of it is newer than the offset.
     let begins = if begins > length { 0 } else { begins };
     let wanted = u64::try_from(bytes_max).unwrap_or(u64::MAX);
     let from = begins.max(length.saturating_sub(wanted));

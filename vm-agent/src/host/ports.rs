@@ -1,8 +1,8 @@
-//! Ports that are free, and stay with the component they were given to.
+//! Free ports, which stay with the component that they were assigned to.
 //!
-//! A port may be given out long before its component opens it. So it is not enough that nobody listens there: a name in
-//! the kernel's own list of names (an abstract socket, which goes with its owner) keeps other agents on this machine
-//! from giving out the same port. The list belongs to a network namespace, exactly as ports do.
+//! A port may be assigned long before its component opens it. So it is not enough that nothing listens there: a name in
+//! the kernel's namespace of abstract sockets, which ends with its owner, keeps other agents on this machine from
+//! assigning the same port. That namespace belongs to a network namespace, exactly as ports do.
 
 use protocol::Name;
 use std::{
@@ -13,10 +13,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// So many ports are tried before it is said that there is none.
+/// Number of ports that are tried before giving up.
 const ATTEMPTS_MAX: usize = 1_000;
 
-/// The ports that this agent has given out.
+/// The ports that this agent has assigned.
 #[derive(Debug)]
 pub(super) struct Ports {
     host: IpAddr,
@@ -28,9 +28,9 @@ impl Ports {
         Self { host, given: Mutex::default() }
     }
 
-    /// Gives out a port on which nobody listens and which nobody else was given.
+    /// Assigns a port on which nothing listens and which is not assigned to another component.
     pub(super) fn give(&self) -> io::Result<u16> {
-        // Those that cannot be used stay open for a moment, so that the kernel offers others.
+        // Unusable ones stay open for a moment, so that the kernel offers others.
         let mut unusable = Vec::new();
         let mut given = self.given();
         while unusable.len() < ATTEMPTS_MAX {
@@ -47,21 +47,21 @@ impl Ports {
         Err(io::Error::new(io::ErrorKind::AddrInUse, "no free port"))
     }
 
-    /// Takes note of a port that was given out in an earlier life.
+    /// Reserves a port that was assigned before the agent was restarted.
     pub(super) fn keep(&self, port: u16) {
         let name = self.reserve(port).unwrap_or_else(|_| {
-            tracing::warn!(port, "another agent on this machine has given out the same port");
+            tracing::warn!(port, "another agent on this machine has assigned the same port");
             None
         });
         self.given().insert(port, name);
     }
 
-    /// The component that had it is no more.
+    /// Frees the port of a purged component.
     pub(super) fn release(&self, port: u16) {
         self.given().remove(&port);
     }
 
-    /// An error if another agent has it; no name where names are not to be had.
+    /// An error if another agent has it; no name if names are unavailable.
     fn reserve(&self, port: u16) -> io::Result<Option<net::UnixDatagram>> {
         let name = net::SocketAddr::from_abstract_name(format!("holdfast port {port} of {}", self.host))?;
         match net::UnixDatagram::bind_addr(&name) {

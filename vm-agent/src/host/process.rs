@@ -1,35 +1,35 @@
-//! Who a process is, beyond its number.
+//! The identity of a process, beyond its process id, which the kernel reuses.
 //!
-//! Numbers of processes are used again. A process is therefore known by three things: its number, the moment it was
-//! started (the kernel counts it from boot, `/proc/PID/stat` field 22), and the boot. A process that matches all three
-//! is the one that was meant, also after the agent itself was replaced.
+//! A process is identified by three things: its id, its start time (the kernel counts it from boot, `/proc/PID/stat`
+//! field 22), and the boot. A process that matches all three is the one that was meant, even after the agent itself was
+//! replaced.
 
 use super::descriptor::readable;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 use std::{fs, io, path::Path, sync::OnceLock};
 
-/// A process that cannot be taken for another one; it leads a process group of its own.
+/// A process that cannot be mistaken for another one; it leads a process group of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProcessMark {
-    /// Its number.
+    /// Its process id.
     pub(crate) pid: i32,
-    /// When it was started, in the kernel's ticks since boot.
+    /// Its start time, in the kernel's ticks since boot.
     pub(crate) start_time: u64,
-    /// The session it was born into; all processes of its group share it.
+    /// The session in which it was started; all processes of its group share it.
     pub(crate) session: i32,
     /// The boot it belongs to.
     pub(crate) boot: String,
 }
 
 impl ProcessMark {
-    /// The process with this number as it is now.
+    /// The process with this id as it is now.
     pub(crate) fn of(pid: i32) -> io::Result<Self> {
         let stat = Stat::of(pid).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         Ok(Self { pid, start_time: stat.start_time, session: stat.session, boot: boot().into() })
     }
 
-    /// Whether that very process is running now.
+    /// Whether exactly that process is running now.
     pub(crate) fn is_alive(&self) -> bool {
         self.is_of_this_boot()
             && Stat::of(self.pid).is_some_and(|stat| stat.start_time == self.start_time && !stat.is_over())
@@ -39,7 +39,7 @@ impl ProcessMark {
         self.boot == boot()
     }
 
-    /// Waits until that very process has ended; at once if it has already.
+    /// Waits until exactly that process has ended; returns at once if it has already.
     pub(crate) async fn ended(&self) -> io::Result<()> {
         let Some(pid) = Pid::from_raw(self.pid) else { return Ok(()) };
         let descriptor = match pidfd_open(pid, PidfdFlags::NONBLOCK) {
@@ -47,7 +47,7 @@ impl ProcessMark {
             Err(rustix::io::Errno::SRCH) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        // Looked at only after the descriptor is there: from now on the number cannot come to mean another process.
+        // Checked only after the descriptor is open: from now on the id cannot mean another process.
         if !self.is_alive() {
             return Ok(());
         }
@@ -55,7 +55,7 @@ impl ProcessMark {
     }
 }
 
-/// What `/proc/PID/stat` says.
+/// The contents of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     state: u8,
@@ -66,16 +66,17 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    /// Of the process with this number, if there is one.
+    /// Of the process with this id, if there is one.
     pub(crate) fn of(pid: i32) -> Option<Self> {
         Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The name, in parentheses, may hold anything, also parentheses and line ends: fields are counted from the last one.
+    /// The name, in parentheses, may contain anything, even parentheses and newlines: fields are counted from the last
+    /// one.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let after_name = bytes.iter().rposition(|byte| *byte == b')')? + 1;
         let fields: Vec<&str> = std::str::from_utf8(&bytes[after_name..]).ok()?.split_whitespace().collect();
-        // The state is field 3 of the manual page.
+        // The state is field 3 in the manual page.
         let field = |number: usize| fields.get(number - 3).copied();
         Some(Self {
             state: *field(3)?.as_bytes().first()?,
@@ -86,27 +87,27 @@ impl Stat {
         })
     }
 
-    /// Ended, though its parent may not have noticed yet. The state is that of the first thread: while others go on, or
-    /// are on their way to their end, the process still has its files, locks and ports.
+    /// It has ended, though its parent may not have reaped it yet. The state is that of the first thread: while other
+    /// threads are running or exiting, the process still has its files, locks and ports.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
     }
 }
 
-/// The numbers of all processes there are.
+/// The ids of all processes.
 pub(crate) fn all() -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// What a process was given in this environment variable when it began, if that can be read.
+/// The value of an environment variable with which a process was started, if it can be read.
 pub(crate) fn variable(pid: i32, name: &str) -> Option<Vec<u8>> {
     let environment = fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).ok()?;
     let mut variables = environment.split(|byte| *byte == 0);
     variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec))
 }
 
-/// The kernel's name for the present boot; empty where there is none, and then boots are not told apart.
+/// The kernel's id of the present boot; empty if there is none, and then boots are not distinguished.
 fn boot() -> &'static str {
     static BOOT: OnceLock<String> = OnceLock::new();
     BOOT.get_or_init(|| {

@@ -1,11 +1,11 @@
-//! The end of a whole VM: nothing that its components have started goes on.
+//! The end of a whole VM: stops everything that its components have started.
 //!
-//! Others have been told that it is gone, so its components are stopped as their recipes say, but given less time. Two
-//! things tell what there is to end: the records, which know also a program that has thrown its environment away, and the
-//! marks, which know also a program that has left its group.
+//! Others have been told that the VM is gone, so its components are stopped as their recipes say, but with less time.
+//! Two sources tell what there is to stop: the records, which also know programs that have cleared their environment,
+//! and the marks, which also know programs that have left their group.
 
 use super::{
-    Error, Room, Settings,
+    Error, Settings, Shared,
     component::Component,
     group,
     record::{Record, Run},
@@ -14,39 +14,39 @@ use recipe::Signal;
 use std::time::Duration;
 use tokio::{sync::mpsc, task::JoinSet};
 
-/// What a process has to tidy up.
+/// Grace for a process.
 const GRACE_MS: u64 = 2_000;
-/// How long a stop command may take, whatever its recipe says.
+/// Time limit of a stop command, whatever its recipe says.
 const STOP_MS_MAX: u64 = 30_000;
 
-/// Ends all that the components of this directory run. Nobody may be using it any more; it is left as it is, and may be
-/// removed when this has succeeded.
+/// Stops everything that the components of this directory run. The directory must not be in use; it is left as it is,
+/// and may be removed when this has succeeded.
 pub async fn raze(settings: Settings) -> Result<(), Error> {
     if !settings.directory.exists() {
         return Ok(());
     }
-    // Nobody listens to how it went.
+    // The outcomes are of no interest.
     let (outcomes, _) = mpsc::unbounded_channel();
-    let (room, places) = Room::open(settings, outcomes)?;
-    let components = places.into_iter().map(|id| Component::new(&room, id, 0));
+    let (shared, places) = Shared::open(settings, outcomes)?;
+    let components = places.into_iter().map(|id| Component::new(&shared, id, 0));
     components.map(end).collect::<JoinSet<()>>().join_all().await;
-    for (group, _) in group::marked(&room.settings.directory) {
+    for (group, _) in group::marked(&shared.settings.directory) {
         group.end_for_certain(Signal::Term, Duration::from_millis(GRACE_MS)).await;
     }
     Ok(())
 }
 
-/// Ends what the records of a component speak of.
+/// Stops what the record of a component names.
 async fn end(component: Component) {
     component.sweep().await;
-    let record = Record::load(&component.place).unwrap_or_else(|error| {
-        tracing::error!(component = %component.id, %error, "record is damaged; what carries its mark is ended");
+    let record = Record::load(&component.directory).unwrap_or_else(|error| {
+        tracing::error!(component = %component.id, %error, "the record is damaged; processes that carry its mark are stopped");
         Record::default()
     });
     let Some(run) = record.run.map(in_haste) else { return };
     let component = Component { serial: run.serial, ..component };
     if let Some(failure) = component.end_for_certain(&run, &record.announced.unwrap_or_default()).await {
-        tracing::error!(component = %component.id, %failure, "the stop command failed; something may be left running");
+        tracing::error!(component = %component.id, %failure, "the stop command failed; processes may be left running");
     }
 }
 

@@ -1,7 +1,7 @@
-//! Notices which output files grow, and keeps them short.
+//! Watches the sizes of output files, and rotates them.
 //!
-//! The kernel says once that a file was written to. A while later its length is looked at, and only then is the kernel
-//! asked again. So a silent component costs nothing, and a talkative one a look at its file each second.
+//! The kernel reports once that a file was written to. A while later its size is checked, and only then is the kernel
+//! asked again. So a silent component costs nothing, and a verbose one costs one check of its file each second.
 
 use super::{descriptor::readable, output};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -16,10 +16,10 @@ use std::{
 };
 use tokio::io::unix::AsyncFd;
 
-/// From the first word to the look at the file.
+/// From the first notification to the check of the size.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The files that are watched. Cheap to clone.
+/// The watched files. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Rotation {
     kernel: Arc<AsyncFd<OwnedFd>>,
@@ -44,7 +44,7 @@ impl Rotation {
         }
     }
 
-    /// Keeps all watched files short, for ever.
+    /// Rotates all watched files, forever.
     pub(super) async fn run(self) {
         loop {
             let Ok(mut ready) = self.kernel.readable().await else { return };
@@ -59,7 +59,7 @@ impl Rotation {
                     Ok(()) => self.watch(&path),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => {
-                        tracing::warn!(path = %path.display(), %error, "an output file could not be shortened");
+                        tracing::warn!(path = %path.display(), %error, "cannot truncate an output file");
                         self.watch(&path);
                     }
                 }
@@ -67,13 +67,13 @@ impl Rotation {
         }
     }
 
-    /// The files that the kernel has told of. Each is watched no longer.
+    /// The files that the kernel has reported. They are not watched any longer.
     fn written(&self) -> Vec<PathBuf> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = Reader::new(self.kernel.get_ref(), &mut buffer);
         let mut paths = Vec::new();
         while let Ok(event) = reader.next() {
-            // A file that was removed is told of too, by a word of its own.
+            // The removal of a file is reported too, by an event of its own.
             if let Some(path) = self.files().remove(&event.wd())
                 && event.events().contains(ReadFlags::MODIFY)
             {

@@ -1,23 +1,23 @@
-//! A process that runs for as long as its component does, and the news of its end.
+//! A process that keeps running, and the notification of its end.
 //!
-//! Of a child the kernel tells how it ended. One that was found again after a restart of the agent has another parent by
-//! now: the kernel tells only that it has ended.
+//! For a child the kernel reports how it ended. A process that was re-adopted after a restart of the agent has another
+//! parent by now: the kernel reports only that it has ended.
 
-use super::{Room, process::ProcessMark, spawn::ending};
+use super::{Shared, process::ProcessMark, spawn::ending};
 use std::sync::Arc;
 use tokio::{process::Child, sync::watch};
 
-/// Tells when a process has ended. Cheap to clone.
+/// Reports when a process has ended. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     ended: watch::Receiver<Option<String>>,
 }
 
 impl Running {
-    /// A process that this life of the agent has started.
-    pub(super) fn child(room: &Arc<Room>, mut child: Child) -> Self {
+    /// A process that this run of the agent has started.
+    pub(super) fn child(shared: &Arc<Shared>, mut child: Child) -> Self {
         let (tell, ended) = watch::channel(None);
-        room.spawn(async move {
+        shared.spawn(async move {
             let how = match child.wait().await {
                 Ok(status) => ending(status),
                 Err(error) => format!("ended ({error})"),
@@ -27,26 +27,26 @@ impl Running {
         Self { ended }
     }
 
-    /// A process that an earlier life has started.
-    pub(super) fn found(room: &Arc<Room>, mark: ProcessMark) -> Self {
+    /// A process that an earlier run of the agent has started.
+    pub(super) fn found(shared: &Arc<Shared>, mark: ProcessMark) -> Self {
         let (tell, ended) = watch::channel(None);
-        room.spawn(async move {
+        shared.spawn(async move {
             while let Err(error) = mark.ended().await {
-                tracing::warn!(pid = mark.pid, %error, "a process cannot be waited for");
+                tracing::warn!(pid = mark.pid, %error, "cannot wait for a process");
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;
             }
-            let how = if mark.is_of_this_boot() { "ended (how is not known)" } else { "ended with the last boot" };
+            let how = if mark.is_of_this_boot() { "ended (exit status unknown)" } else { "ended by a reboot" };
             let _ = tell.send(Some(how.into()));
         });
         Self { ended }
     }
 
-    /// Waits for the end and says how it came; for ever, where there is no process.
+    /// Waits for the end and returns how it came; forever, if there is no process.
     pub(super) async fn ended(running: Option<&Self>) -> String {
         let Some(running) = running else { return std::future::pending().await };
         let mut ended = running.ended.clone();
         let how = ended.wait_for(Option::is_some).await.ok().and_then(|how| how.clone());
-        // Nobody is left who could tell: the host is being closed.
+        // The sender is gone: the host is being closed.
         match how {
             Some(how) => how,
             None => std::future::pending().await,

@@ -1,55 +1,53 @@
-//! Texts that nobody is shown: secret parameters, and secret values of its own and of what it imports.
-//!
-//! They are kept beside the record for as long as the component exists, so that what its programs have written long ago can
-//! be shown without them.
+//! Secret texts: secret parameters, and secret values of the component itself and of its imports. They are kept next to
+//! the record for as long as the component exists, so that old output can be shown without them.
 
-use super::{component::Component, failure::Failure, place::Place, record};
+use super::{component::Component, component_directory::ComponentDirectory, failure::Failure, record};
 use recipe::template::View;
 use std::collections::BTreeSet;
 
-/// What stands in their place.
+/// What is shown in their place.
 const CONCEALED: &str = "•••";
-/// Shorter lines of a secret than this are found in every text.
+/// Shorter lines of a secret would match too much.
 const LINE_LETTERS_MIN: usize = 8;
 
 impl Component {
-    /// Takes note of all that nobody is to see, before anything is run that could write it.
+    /// Records all secrets before anything runs that could print them.
     pub(super) fn learn_secrets(&self, view: &View<'_>) -> Result<(), Failure> {
         let mut texts = view.secrets();
         if texts.is_empty() {
             return Ok(());
         }
-        let known = known(&self.place);
+        let known = known(&self.directory);
         if texts.is_subset(&known) {
             return Ok(());
         }
         texts.extend(known);
-        record::save_secrets(&self.place, &texts)
+        record::save_secrets(&self.directory, &texts)
     }
 
-    /// A failure, without what nobody is to see.
+    /// A failure, with secrets concealed.
     pub(super) fn concealed(&self, failure: Failure) -> Failure {
-        Failure(Secrets::of(&self.place).conceal(failure.0))
+        Failure(Secrets::of(&self.directory).conceal(failure.0))
     }
 }
 
-/// The texts that nobody is shown, in every way in which they may be written, the longest first: one may be part of another.
+/// All secret texts, in every way in which they may be written, the longest first, because one may be part of another.
 #[derive(Debug, Default)]
 pub(super) struct Secrets(Vec<String>);
 
 impl Secrets {
-    /// Those of a component.
-    pub(super) fn of(place: &Place) -> Self {
-        known(place).iter().collect()
+    /// The secrets of a component.
+    pub(super) fn of(directory: &ComponentDirectory) -> Self {
+        known(directory).iter().collect()
     }
 
-    /// A text, without what nobody is to see.
+    /// A text, with secrets concealed.
     pub(super) fn conceal(&self, text: String) -> String {
         let found: Vec<&String> = self.0.iter().filter(|secret| text.contains(secret.as_str())).collect();
         found.into_iter().fold(text, |text, secret| text.replace(secret.as_str(), CONCEALED))
     }
 
-    /// The same for a text whose beginning was cut off: what is left of a secret there is one, too.
+    /// The same for a text whose beginning was cut off: the rest of a secret is concealed too.
     pub(super) fn conceal_after_cut(&self, text: &str) -> String {
         let left = self.0.iter().filter_map(|secret| {
             let mut ends = secret.char_indices().skip(1).map(|(at, _)| &secret[at..]);
@@ -66,7 +64,7 @@ impl<'a> FromIterator<&'a String> for Secrets {
     fn from_iter<I: IntoIterator<Item = &'a String>>(secrets: I) -> Self {
         let mut spelt: BTreeSet<String> = BTreeSet::new();
         for secret in secrets {
-            // Of a key in several lines, programs may show one.
+            // Programs may print a single line of a key that has several.
             let lines = secret.lines().map(str::trim).filter(|line| line.chars().count() >= LINE_LETTERS_MIN);
             spelt.extend(std::iter::once(secret.as_str()).chain(lines).flat_map(spellings));
         }
@@ -76,15 +74,15 @@ impl<'a> FromIterator<&'a String> for Secrets {
     }
 }
 
-/// A text as it is, as our own sentences quote it, as JSON has it, and as a word for a shell.
+/// A text as it is, as Rust quotes it, as JSON has it, and as a word for a shell.
 fn spellings(text: &str) -> [String; 4] {
     let without_quotes = |quoted: String| quoted[1..quoted.len() - 1].to_owned();
     let json = serde_json::Value::from(text).to_string();
     [text.to_owned(), without_quotes(format!("{text:?}")), without_quotes(json), text.replace('\'', r"'\''")]
 }
 
-fn known(place: &Place) -> BTreeSet<String> {
-    record::secrets(place)
+fn known(directory: &ComponentDirectory) -> BTreeSet<String> {
+    record::secrets(directory)
 }
 
 #[cfg(test)]

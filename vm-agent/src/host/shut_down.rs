@@ -1,4 +1,4 @@
-//! Stopping a component, so that nothing of it is left running.
+//! Stopping a component, so that no process of it is left running.
 
 use super::{
     command::Step,
@@ -18,22 +18,22 @@ impl Component {
         self.end(&run, &record.announced.clone().unwrap_or_default()).await?;
         slot.running = None;
         record.run = None;
-        record.save(&self.place).await?;
+        record.save(&self.directory).await?;
         Ok(Values::new())
     }
 
-    /// Ends whatever the record says may be running, until it is gone; what its stop command says is only noted.
+    /// Stops everything that may be running according to the record; an error of the stop command is only logged.
     pub(super) async fn end_last_run(&self, record: &mut Record, slot: &mut Slot) -> Result<(), Failure> {
         self.forget_watcher(slot).await;
         if let Some(run) = record.run.take() {
             self.end_for_certain(&run, &record.announced.clone().unwrap_or_default()).await;
             slot.running = None;
-            record.save(&self.place).await?;
+            record.save(&self.directory).await?;
         }
         Ok(())
     }
 
-    /// Ends a run until it is gone. Returns what its stop command complained about, if a script may have left something.
+    /// Stops a run completely. Returns the error of its stop command, if a script may have left something running.
     pub(super) async fn end_for_certain(&self, run: &Run, announced: &Values) -> Option<Failure> {
         let told = self.tell_to_stop(run, announced).await;
         if let Some(process) = &run.process {
@@ -52,25 +52,25 @@ impl Component {
         ended.map_err(|error| Failure::new(error.to_string()).during(Step::Stop))
     }
 
-    /// Runs the stop command. Of a process it does not matter whether it succeeds: what is left of it can be seen and is
-    /// ended anyway.
+    /// Runs the stop command. For a process it does not matter whether it succeeds: the processes that are left are
+    /// found and killed.
     async fn tell_to_stop(&self, run: &Run, announced: &Values) -> Result<(), Failure> {
         if run.is_process() && !run.still_runs() {
             return Ok(());
         }
-        let home = self.place.home();
+        let home = self.directory.home();
         let command = run.recipe.operations.stop.command.as_ref();
         match self.run(Step::Stop, command, &self.view_of_run(run, &home, announced)).await {
             Err(failure) if run.is_process() => {
                 let failure = self.concealed(failure);
-                tracing::warn!(component = %self.id, %failure, "the stop command failed; its process is ended anyway");
+                tracing::warn!(component = %self.id, %failure, "the stop command failed; its processes are killed");
                 Ok(())
             }
             told => told,
         }
     }
 
-    /// From here on nobody else acts on the component.
+    /// From here on nothing else acts on the component.
     pub(super) async fn forget_watcher(&self, slot: &mut Slot) {
         if let Some(watcher) = slot.watcher.take() {
             watcher.end().await;

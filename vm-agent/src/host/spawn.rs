@@ -1,9 +1,8 @@
 //! Starting a process so that it is never unknown.
 //!
-//! Between the moment a process exists and the moment it is written down, the agent can be killed. So the process is
-//! born waiting: a shell reads one line from a pipe that only the agent holds, and becomes the real program when the
-//! line comes. If the agent goes first, the shell reads the end of the file and is gone. A relay runner who lets go of the
-//! baton only when the next hand has closed around it.
+//! The agent can be killed between the moment at which a process exists and the moment at which it is recorded. So the
+//! process starts waiting: a shell reads one line from a pipe that only the agent holds, and executes the real program
+//! when the line comes. If the agent dies first, the shell reads the end of the file and exits.
 
 use super::{
     failure::{Attempt, Failure},
@@ -20,10 +19,10 @@ use tokio::{
     process::{Child, Command},
 };
 
-/// Waits for the word, then becomes the program. 125 is the exit code of one that was never let go.
+/// Waits for the line, then executes the program. 125 is the exit code of a process that was never released.
 const WAIT_FOR_THE_WORD: &str = r#"read -r go || exit 125; exec "$@" </dev/null"#;
 
-/// Of the agent's own environment, what every program may expect; the rest may hold what is none of its business.
+/// Variables of the agent's own environment that every program gets; the rest is not passed on.
 const INHERITED: &[&str] = &["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER"];
 
 /// What is to be run.
@@ -31,19 +30,19 @@ const INHERITED: &[&str] = &["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL
 pub(super) struct Invocation {
     /// The program and its arguments.
     pub(super) words: Vec<String>,
-    /// Its environment variables, beside those that every program gets.
+    /// Its environment variables, in addition to those that every program gets.
     pub(super) environment: BTreeMap<String, String>,
 }
 
-/// A process that exists and waits to be let go. Dropped, it ends without having done anything.
+/// A process that exists and waits to be released. Dropped, it ends without having done anything.
 #[derive(Debug)]
 pub(super) struct Waiting {
     child: Child,
-    /// Who it is; the program it becomes is the same process.
+    /// Its identity; the program that it becomes is the same process.
     pub(super) mark: ProcessMark,
 }
 
-/// Makes a process in a group of its own that waits to be let go.
+/// Creates a process in a group of its own that waits to be released.
 pub(super) fn spawn(invocation: &Invocation, home: &Path, output: File) -> Result<Waiting, Failure> {
     let second_output = output.try_clone().attempt("open the output file")?;
     let inherited = INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
@@ -66,7 +65,7 @@ pub(super) fn spawn(invocation: &Invocation, home: &Path, output: File) -> Resul
 }
 
 impl Waiting {
-    /// Lets it go. If it has ended meanwhile, whoever waits for it will see that.
+    /// Releases it. If it has ended in the meantime, waiting for it will show that.
     pub(super) async fn release(mut self) -> Child {
         if let Some(mut word) = self.child.stdin.take() {
             let _ = word.write_all(b"go\n").await;
@@ -75,7 +74,7 @@ impl Waiting {
     }
 }
 
-/// How a process ended, in words.
+/// How a process ended, as text.
 pub(super) fn ending(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {

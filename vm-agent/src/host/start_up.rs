@@ -1,7 +1,8 @@
 //! Starting a component: choose values, write files, configure, start, wait until it is ready.
 //!
-//! A start that fails leaves nothing running. A start that is asked for again after a crash of the agent finds what the
-//! first one did: a component that became ready is left alone, one that got half way is ended and started anew.
+//! A start that fails leaves nothing running. A start that is asked for again after a crash of the agent finds the
+//! results of the first one: a component that became ready is left alone, one that was half started is stopped and
+//! restarted.
 
 use super::{
     Moment,
@@ -40,7 +41,7 @@ impl Component {
 
         let recipe = decode(task)?;
         let imports: Vec<_> = task.kind.imports.keys().cloned().collect();
-        let home = self.place.home();
+        let home = self.directory.home();
         let mut view = self.view(&task.name, &home, &recipe, announced.clone());
         (view.imports, view.bindings) = (&imports, bindings);
         self.learn_secrets(&view)?;
@@ -58,20 +59,20 @@ impl Component {
         };
         match self.bring_up(run, &task.kind, &announced, &mut record, slot).await {
             Ok(run) => {
-                self.room.witness(Moment::Ready);
+                self.shared.witness(Moment::Ready);
                 self.watch(&run, &announced, slot).await;
                 Ok(run.values)
             }
             Err(failure) => {
                 if let Err(failure) = self.end_last_run(&mut record, slot).await {
-                    tracing::warn!(component = %self.id, %failure, "a failed start is ended, but stays in the record");
+                    tracing::warn!(component = %self.id, %failure, "a failed start was stopped, but could not be removed from the record");
                 }
                 Err(failure)
             }
         }
     }
 
-    /// Takes the steps of a run; from the moment on in which something may be running, the record knows it.
+    /// The steps of a run. From the moment at which something may be running, the record knows it.
     async fn bring_up(
         &self,
         mut run: Run,
@@ -80,7 +81,7 @@ impl Component {
         record: &mut Record,
         slot: &mut Slot,
     ) -> Result<Run, Failure> {
-        let home = self.place.home();
+        let home = self.directory.home();
         let written_down = run.clone();
         let mut view = self.view_of_run(&written_down, &home, announced);
         self.write_files(&view)?;
@@ -90,7 +91,7 @@ impl Component {
         match &view.recipe.operations.start {
             None => {
                 record.run = Some(run.clone());
-                record.save(&self.place).await?;
+                record.save(&self.directory).await?;
             }
             Some(start) => {
                 let (step, line) = match start {
@@ -100,20 +101,20 @@ impl Component {
                 let invocation = self.invocation(step, line, &view)?;
                 let (waiting, output_begins) = self.launch(step, &invocation)?;
                 begins = output_begins;
-                self.room.witness(Moment::Spawned);
+                self.shared.witness(Moment::Spawned);
                 let group = self.group(&waiting.mark);
                 run.process = Some(waiting.mark.clone());
                 record.run = Some(run.clone());
-                record.save(&self.place).await?;
-                self.room.witness(Moment::Recorded);
+                record.save(&self.directory).await?;
+                self.shared.witness(Moment::Recorded);
                 let child = waiting.release().await;
-                self.room.witness(Moment::Released);
+                self.shared.witness(Moment::Released);
                 match start {
-                    Start::Process(_) => slot.running = Some(Running::child(&self.room, child)),
+                    Start::Process(_) => slot.running = Some(Running::child(&self.shared, child)),
                     Start::Script(command) => {
                         let limit = Duration::from_millis(command.time_limit_ms);
                         let ended = finish(child, &group, limit).await;
-                        let handed_out = ended.and_then(|()| values::take(&self.place.values()));
+                        let handed_out = ended.and_then(|()| values::take(&self.directory.values()));
                         let handed_out =
                             handed_out.map_err(|failure| self.with_output(failure.during(step), begins))?;
                         view.values.extend(handed_out.clone());
@@ -121,7 +122,7 @@ impl Component {
                         values::of_their_sorts(&handed_out, &view, kind).map_err(|failure| failure.during(step))?;
                         run.values.extend(handed_out);
                         record.run = Some(run.clone());
-                        record.save(&self.place).await?;
+                        record.save(&self.directory).await?;
                     }
                 }
             }

@@ -1,5 +1,5 @@
-//! Values that a component hands out: rendered from its recipe, or written by its commands. Each must be of its sort, and so
-//! must those that come with its imports: whoever reads them counts on it.
+//! Values that a component produces: rendered from its recipe, or written by its commands. Each must have its declared
+//! type, and so must those that come with its imports.
 
 use super::{
     failure::{Attempt, Failure},
@@ -18,13 +18,13 @@ use std::{
     path::Path,
 };
 
-/// All values of a component together must fit into a message beside other things.
+/// All values of a component together must fit into a message.
 const ALL_BYTES_MAX: usize = 1 << 18;
-/// Of a value that is wrong no more letters are shown.
+/// Maximum number of letters of a wrong value in an error.
 const SHOWN_LETTERS_MAX: usize = 40;
 
-/// Renders the values that are chosen at this time and are not in the view yet, and adds them to the view. A value may
-/// speak of others, in any order.
+/// Renders the values that are chosen at this time and are not in the view yet, and adds them to the view. Values may
+/// refer to each other in any order.
 pub(super) fn choose(view: &mut View<'_>, at: &[At], kind: &Kind, book: &PortBook) -> Result<Values, Failure> {
     let recipe = view.recipe;
     let is_wanted = |name: &Name, when: At| at.contains(&when) && !view.values.contains_key(name);
@@ -44,7 +44,7 @@ pub(super) fn choose(view: &mut View<'_>, at: &[At], kind: &Kind, book: &PortBoo
                 true
             }
         });
-        // One of the wrong sort may be why another cannot be rendered.
+        // A value of the wrong type may be the reason why another cannot be rendered.
         of_their_sorts(&chosen, view, kind)?;
         if open.len() == before {
             return Err(failures.swap_remove(0));
@@ -53,7 +53,7 @@ pub(super) fn choose(view: &mut View<'_>, at: &[At], kind: &Kind, book: &PortBoo
     within_bounds(chosen)
 }
 
-/// Whether values of the component itself are of their sorts.
+/// Checks the types of the component's own values.
 pub(super) fn of_their_sorts(values: &Values, view: &View<'_>, kind: &Kind) -> Result<(), Failure> {
     let Some((name, why)) = wrong(values, &view.recipe.sorts.values) else { return Ok(()) };
     let export = kind.exports.iter().find(|(_, export)| export.values.contains(name));
@@ -61,7 +61,7 @@ pub(super) fn of_their_sorts(values: &Values, view: &View<'_>, kind: &Kind) -> R
     Err(Failure::new(format!("value {name:?}{of} {why}")))
 }
 
-/// Whether all that comes with imports is of its sort.
+/// Checks the types of all values that come with imports.
 pub(super) fn imports_of_their_sorts(view: &View<'_>) -> Result<(), Failure> {
     for binding in view.bindings {
         let sorts = view.recipe.sorts.imports.get(&binding.import);
@@ -72,21 +72,21 @@ pub(super) fn imports_of_their_sorts(view: &View<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The first value that is not of its sort, and what would be right.
+/// The first value of the wrong type, and what would be right.
 fn wrong<'a>(values: &'a Values, sorts: &Sorted) -> Option<(&'a Name, String)> {
     let is_wrong = |sort: Sort, text: &str| sort.read(text).is_none();
     let (name, text) = values.iter().find(|(name, text)| is_wrong(sorts.of(name), text))?;
     let found = if text.chars().count() > SHOWN_LETTERS_MAX { "a long text".into() } else { format!("{text:?}") };
-    Some((name, format!("is {}, not {found}", sorts.of(name).wanted())))
+    Some((name, format!("must be {}, not {found}", sorts.of(name).wanted())))
 }
 
-/// Makes an empty values file, which only its owner may read: values may be secrets.
+/// Creates an empty values file, readable only by its owner: values may be secrets.
 pub(super) fn clear(path: &Path) -> Result<(), Failure> {
     let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
     made.map(drop).attempt(format!("write {}", path.display()))
 }
 
-/// Reads what a command has written to its values file, lines of `name=value`, and removes the file.
+/// Reads the `name=value` lines that a command has written to its values file, and removes the file.
 pub(super) fn take(path: &Path) -> Result<Values, Failure> {
     let values = read(path);
     let _ = fs::remove_file(path);
@@ -98,7 +98,7 @@ fn read(path: &Path) -> Result<Values, Failure> {
     let limit = u64::try_from(ALL_BYTES_MAX).unwrap_or(u64::MAX) + 1;
     match File::open(path) {
         Ok(file) => file.take(limit).read_to_end(&mut bytes).map(drop),
-        // A command may remove what it does not need.
+        // A command may remove the file.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
@@ -114,7 +114,7 @@ fn parse(text: &str) -> Result<Values, Failure> {
     let mut values = Values::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |why: &str| Failure::new(format!("line {} of $HOLDFAST_VALUES: {why}", number + 1));
-        // The line may hold a secret: it is not repeated.
+        // The line may contain a secret: it is not repeated.
         let (name, value) = line.split_once('=').ok_or_else(|| wrong("not of the form name=value"))?;
         let name = Name::new(name.trim()).map_err(|error| wrong(&error.to_string()))?;
         values.insert(name, value.into());

@@ -1,7 +1,7 @@
 //! Watching a started component, until it is stopped or has died.
 //!
-//! The end of a process is told by the kernel; only checks that a recipe asks for are made from time to time. A component
-//! that has died is ended completely before it is said: whoever hears of a death may start it again at once.
+//! The kernel reports the end of a process; only the checks that a recipe asks for are made periodically. A component
+//! that has died is stopped completely before its death is reported, because it may then be restarted at once.
 
 use super::{
     check::Question,
@@ -15,24 +15,24 @@ use super::{
 use protocol::{HostOutcome, Values};
 use tokio::{sync::oneshot, task::AbortHandle};
 
-/// Of the output of a component that died, so many lines are told.
+/// Number of lines of output in the report of a death.
 const LINES_MAX: usize = 10;
 
-/// Somebody who watches a run.
+/// A background task that watches a run.
 #[derive(Debug)]
 pub(super) struct Watcher {
     task: AbortHandle,
-    /// Closed once the watcher is no more.
+    /// Closed once the watcher has ended.
     over: oneshot::Receiver<()>,
 }
 
 impl Watcher {
-    /// Whether it has said all it had to say.
+    /// Whether it has reported everything.
     pub(super) fn is_over(&self) -> bool {
         self.task.is_finished()
     }
 
-    /// Sends the watcher away. When this returns, it does nothing any more.
+    /// Stops the watcher. When this returns, it does nothing any more.
     pub(super) async fn end(self) {
         self.task.abort();
         let _ = self.over.await;
@@ -40,7 +40,7 @@ impl Watcher {
 }
 
 impl Component {
-    /// Watches this run from now on, in place of whoever watched before.
+    /// Watches this run from now on, in place of an earlier watcher.
     pub(super) async fn watch(&self, run: &Run, announced: &Values, slot: &mut Slot) {
         if let Some(watcher) = slot.watcher.take() {
             watcher.end().await;
@@ -48,7 +48,7 @@ impl Component {
         let component = Self { serial: run.serial, ..self.clone() };
         let (run, announced, running) = (run.clone(), announced.clone(), slot.running.clone());
         let (is_over, over) = oneshot::channel();
-        let task = self.room.spawn(async move {
+        let task = self.shared.spawn(async move {
             // Dropped with the task, however it ends.
             let _is_over: oneshot::Sender<()> = is_over;
             component.stand_by(&run, &announced, running.as_ref()).await;
@@ -57,7 +57,7 @@ impl Component {
     }
 
     async fn stand_by(&self, run: &Run, announced: &Values, running: Option<&Running>) {
-        let home = self.place.home();
+        let home = self.directory.home();
         let failure = {
             let view = self.view_of_run(run, &home, announced);
             let question = run.recipe.operations.check.as_ref().map(|check| Question::of(check, self, &view));
@@ -68,7 +68,7 @@ impl Component {
         };
         self.sweep_check().await;
         // Read before the stop command adds to it.
-        let last_lines = output::last_lines(&self.place, LINES_MAX);
+        let last_lines = output::last_lines(&self.directory, LINES_MAX);
         let mut failure = failure.with_output(&last_lines);
         if let Some(complaint) = self.end_for_certain(run, announced).await {
             failure = failure.with_output(&complaint.during(Step::Stop).0);
@@ -76,7 +76,7 @@ impl Component {
         self.died(&failure);
     }
 
-    /// Returns once checks have failed too often; never, where there is nothing to check.
+    /// Returns once checks have failed too often; never, if there is nothing to check.
     async fn checked(&self, question: Option<Result<Question, Failure>>) -> Failure {
         match question {
             None => std::future::pending().await,
@@ -88,11 +88,11 @@ impl Component {
     pub(super) fn died(&self, failure: &Failure) {
         tracing::warn!(component = %self.id, serial = self.serial, "died");
         let failure = self.concealed(failure.clone());
-        // Whoever reads the log later wants to see where it ended; that it is told does not depend on it.
-        if let Err(error) = output::note_death(&self.place, self.serial, failure.first_line()) {
-            tracing::warn!(component = %self.id, %error, "its log cannot be written");
+        // The log should show where it ended; the report does not depend on it.
+        if let Err(error) = output::note_death(&self.directory, self.serial, failure.first_line()) {
+            tracing::warn!(component = %self.id, %error, "cannot write its log");
         }
         let detail = failure.detail().into();
-        self.room.tell(HostOutcome::Died { component: self.id, serial: self.serial, detail });
+        self.shared.tell(HostOutcome::Died { component: self.id, serial: self.serial, detail });
     }
 }

@@ -1,10 +1,10 @@
-//! What we remember of a peer besides numbers, and which of two connections with it is the newer.
+//! What is known of a peer besides message numbers, and which of two connections with it is the newer one.
 //!
-//! Both sides may dial at once, and a side that restarts dials while the other still believes in the old connection. If
-//! each kept "the one that came last" they would sometimes close each other's choice for ever, so *newer* is made
-//! something both compute alike: each dial carries an ordinal higher than any the dialler has seen between the two, and
-//! of equal ones that of the smaller peer number wins. A peer that was restarted has forgotten the ordinals; its new life
-//! shows that every older connection is dead, whatever its ordinal.
+//! Both sides may dial at once, and a side that restarts dials while the other still considers the old connection
+//! alive. If each side kept the connection that came last, they could close each other's choice forever. So both
+//! compute *newer* in the same way: each dial carries an ordinal higher than any that the dialler has seen between the
+//! two, and of equal ordinals that of the smaller peer number wins. A restarted peer has forgotten the ordinals; its
+//! new run id shows that every older connection is dead, whatever its ordinal.
 
 use std::cmp::Reverse;
 
@@ -29,12 +29,12 @@ impl Rank {
     }
 }
 
-/// What to do with a connection on which a hello was heard.
+/// What to do with a connection on which a hello was received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// It takes the place of any other.
+    /// It replaces any other.
     Newer {
-        /// The peer's program has not been restarted since we last talked.
+        /// The peer's program has not been restarted since the last connection.
         same_life: bool,
     },
     /// A newer one exists.
@@ -42,7 +42,7 @@ pub(super) enum Verdict {
 }
 
 #[derive(Default, Debug)]
-pub(super) struct Acquaintance {
+pub(super) struct KnownPeer {
     incarnation: Option<Incarnation>,
     life: Option<u64>,
     former_life: Option<u64>,
@@ -50,12 +50,12 @@ pub(super) struct Acquaintance {
     ordinal: u64,
 }
 
-impl Acquaintance {
+impl KnownPeer {
     pub(super) fn of(incarnation: Option<Incarnation>) -> Self {
         Self { incarnation, ..Self::default() }
     }
 
-    /// The ordinal for a dial of ours.
+    /// The ordinal for our next dial.
     pub(super) fn next_ordinal(&mut self) -> u64 {
         self.ordinal = self.ordinal.saturating_add(1);
         self.ordinal
@@ -77,7 +77,7 @@ impl Acquaintance {
         Ok(if older { Verdict::Older } else { Verdict::Newer { same_life } })
     }
 
-    /// Remembers the peer as it is on the connection that was chosen.
+    /// Remembers the peer as it is on the chosen connection.
     pub(super) fn meet(&mut self, hello: &Hello) {
         self.incarnation = Some(hello.incarnation);
         if self.life != Some(hello.life) {
@@ -97,12 +97,12 @@ mod tests {
 
     #[test]
     fn both_sides_choose_the_same_of_two_simultaneous_dials() {
-        let (mut at_a, mut at_b) = (Acquaintance::default(), Acquaintance::default());
+        let (mut at_a, mut at_b) = (KnownPeer::default(), KnownPeer::default());
         let (from_a, from_b) = (at_a.next_ordinal(), at_b.next_ordinal());
         let (by_a, by_b) = (Rank::new(from_a, A), Rank::new(from_b, B));
         at_a.meet(&hello(B, 1, from_b));
         at_b.meet(&hello(A, 1, from_a));
-        // Whichever each of them had first, both end up with the one A dialled.
+        // Whichever connection each of them had first, both end up with the one that A dialled.
         let newer = Ok(Verdict::Newer { same_life: true });
         assert_eq!(at_a.weigh(&hello(B, 1, from_a), by_a, Some(by_b)), newer);
         assert_eq!(at_a.weigh(&hello(B, 1, from_b), by_b, Some(by_a)), Ok(Verdict::Older));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_new_life_wins_and_the_former_one_does_not_come_back() {
-        let mut at_a = Acquaintance::default();
+        let mut at_a = KnownPeer::default();
         at_a.meet(&hello(B, 1, 9));
         let present = Some(Rank::new(9, B));
         let restarted = hello(B, 2, 1);
@@ -123,10 +123,10 @@ mod tests {
 
     #[test]
     fn a_lost_connection_is_replaced_by_the_next_dial_of_the_same_side() {
-        let mut at_a = Acquaintance::default();
+        let mut at_a = KnownPeer::default();
         let first = at_a.next_ordinal();
         let second = at_a.next_ordinal();
-        let mut at_b = Acquaintance::default();
+        let mut at_b = KnownPeer::default();
         at_b.meet(&hello(A, 1, first));
         let verdict = at_b.weigh(&hello(A, 1, second), Rank::new(second, A), Some(Rank::new(first, A)));
         assert_eq!(verdict, Ok(Verdict::Newer { same_life: true }));
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_wiped_peer_is_refused() {
-        let mut at_a = Acquaintance::of(Some(Incarnation(7)));
+        let mut at_a = KnownPeer::of(Some(Incarnation(7)));
         let mut wiped = hello(B, 1, 1);
         assert!(matches!(at_a.weigh(&wiped, Rank::new(1, B), None), Err(Refusal::Wiped { .. })));
         wiped.incarnation = Incarnation(7);

@@ -1,5 +1,5 @@
-//! Where every link stands, as the journal tells it: what was sent and not acknowledged, what was received, where peers
-//! are found and who is heard no more. After a crash this is what [`Links`](crate::link::Links) goes on from.
+//! The state of every link, as the journal records it: what was sent and not acknowledged, what was received, the
+//! addresses of peers and which peers are revoked. After a crash, [`Links`](crate::link::Links) continues from this.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -10,13 +10,13 @@ use crate::link::{LinkState, MessageNumber};
 use crate::peer::{Incarnation, PeerId};
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Correspondence {
+pub(super) struct LinkStates {
     links: BTreeMap<PeerId, Side>,
     contacts: BTreeMap<PeerId, SocketAddr>,
     revoked: BTreeSet<PeerId>,
 }
 
-/// Our side of one link.
+/// This side of one link.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Side {
     sent: MessageNumber,
@@ -25,8 +25,8 @@ struct Side {
     incarnation: Option<Incarnation>,
 }
 
-impl Correspondence {
-    /// Takes note of what a machine's answer means for the links.
+impl LinkStates {
+    /// Updates the links with the outputs of a step.
     pub(super) fn record<E>(&mut self, output: &Output<E>) {
         match output {
             Output::Send(peer, payload) if !self.revoked.contains(peer) => {
@@ -58,7 +58,7 @@ impl Correspondence {
         }
     }
 
-    /// Takes note of a peer's incarnation; says whether that is news.
+    /// Records a peer's incarnation; returns whether it is new.
     pub(super) fn met(&mut self, peer: PeerId, incarnation: Incarnation) -> bool {
         self.links.entry(peer).or_default().incarnation.replace(incarnation) != Some(incarnation)
     }
@@ -81,7 +81,7 @@ impl Correspondence {
         &self.revoked
     }
 
-    /// As bytes, for a snapshot; [`Self::read`] takes them back.
+    /// Encodes it for a snapshot; [`Self::read`] decodes it.
     pub(super) fn write(&self) -> Vec<u8> {
         let mut page = Page(Vec::new());
         page.number(self.links.len() as u64);
@@ -104,9 +104,9 @@ impl Correspondence {
         page.0
     }
 
-    /// Takes the front of the bytes, as far as [`Self::write`] made them.
+    /// Decodes what [`Self::write`] has encoded, from the front of the bytes.
     pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let mut correspondence = Self::default();
+        let mut link_states = Self::default();
         for _ in 0..number(bytes)? {
             let peer = PeerId(number(bytes)?);
             let (sent, received) = (MessageNumber(number(bytes)?), MessageNumber(number(bytes)?));
@@ -116,16 +116,16 @@ impl Correspondence {
                 unacknowledged.push_back(text(bytes)?.to_vec());
             }
             let side = Side { sent, received, unacknowledged, incarnation: is_met.then_some(incarnation) };
-            correspondence.links.insert(peer, side);
+            link_states.links.insert(peer, side);
         }
         for _ in 0..number(bytes)? {
             let peer = PeerId(number(bytes)?);
-            correspondence.contacts.insert(peer, std::str::from_utf8(text(bytes)?).ok()?.parse().ok()?);
+            link_states.contacts.insert(peer, std::str::from_utf8(text(bytes)?).ok()?.parse().ok()?);
         }
         for _ in 0..number(bytes)? {
-            correspondence.revoked.insert(PeerId(number(bytes)?));
+            link_states.revoked.insert(PeerId(number(bytes)?));
         }
-        Some(correspondence)
+        Some(link_states)
     }
 }
 
@@ -142,7 +142,7 @@ impl Page {
     }
 }
 
-/// Takes bytes with their length from the front.
+/// Takes length-prefixed bytes from the front.
 fn text<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let length = usize::try_from(number(bytes)?).ok()?;
     let (text, rest) = bytes.split_at_checked(length)?;
@@ -162,42 +162,42 @@ mod tests {
 
     #[test]
     fn what_is_acknowledged_is_forgotten_and_the_rest_is_sent_again() {
-        let mut correspondence = Correspondence::default();
+        let mut link_states = LinkStates::default();
         for payload in [b"one".as_slice(), b"two", b"three"] {
-            correspondence.record(&send(payload));
+            link_states.record(&send(payload));
         }
-        correspondence.acknowledged(PEER, MessageNumber(2));
+        link_states.acknowledged(PEER, MessageNumber(2));
         // An old acknowledgement changes nothing.
-        correspondence.acknowledged(PEER, MessageNumber(1));
-        let state = &correspondence.link_states()[&PEER];
+        link_states.acknowledged(PEER, MessageNumber(1));
+        let state = &link_states.link_states()[&PEER];
         assert_eq!(state.last_sent, MessageNumber(3));
         assert_eq!(state.unacknowledged, [b"three".to_vec()]);
     }
 
     #[test]
     fn nothing_is_kept_for_who_is_heard_no_more() {
-        let mut correspondence = Correspondence::default();
-        correspondence.record(&send(b"one"));
-        correspondence.record(&Output::<()>::Revoke(PEER));
-        correspondence.record(&send(b"two"));
-        assert!(correspondence.link_states().is_empty());
-        assert!(correspondence.revoked().contains(&PEER));
+        let mut link_states = LinkStates::default();
+        link_states.record(&send(b"one"));
+        link_states.record(&Output::<()>::Revoke(PEER));
+        link_states.record(&send(b"two"));
+        assert!(link_states.link_states().is_empty());
+        assert!(link_states.revoked().contains(&PEER));
     }
 
     #[test]
     fn it_comes_back_as_it_was_written() {
-        let mut correspondence = Correspondence::default();
-        correspondence.record(&send(b"one"));
-        correspondence.received(PeerId(9), MessageNumber(5));
-        correspondence.met(PeerId(9), Incarnation(1));
-        correspondence.record(&Output::<()>::Introduce(PEER, ([127, 0, 0, 1], 80).into()));
-        correspondence.record(&Output::<()>::Revoke(PeerId(2)));
-        let bytes = [correspondence.write(), b"rest".to_vec()].concat();
+        let mut link_states = LinkStates::default();
+        link_states.record(&send(b"one"));
+        link_states.received(PeerId(9), MessageNumber(5));
+        link_states.met(PeerId(9), Incarnation(1));
+        link_states.record(&Output::<()>::Introduce(PEER, ([127, 0, 0, 1], 80).into()));
+        link_states.record(&Output::<()>::Revoke(PeerId(2)));
+        let bytes = [link_states.write(), b"rest".to_vec()].concat();
         let mut left = bytes.as_slice();
-        assert_eq!(Correspondence::read(&mut left), Some(correspondence));
+        assert_eq!(LinkStates::read(&mut left), Some(link_states));
         assert_eq!(left, b"rest");
         for length in 0..bytes.len() - 4 {
-            assert_eq!(Correspondence::read(&mut &bytes[..length]), None);
+            assert_eq!(LinkStates::read(&mut &bytes[..length]), None);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Where the things of one component lie.
+//! The directory of one component.
 //!
-//! A component's place exists from its first task until it is purged. The component itself works in `home`; the rest is
-//! the host's, so that a program that tidies up its own directory does not take the host's memory with it.
+//! It exists from the component's first task until it is purged. The component itself works in `home`; the rest belongs
+//! to the host, so that a program that cleans up its own directory does not delete the host's records.
 
 use super::{
     command::Step,
@@ -14,32 +14,32 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What the directory of a component that is being removed ends with.
+/// Suffix of the directory of a component that is being removed.
 const LEAVING: &str = "leaving";
-/// What the mark of a step that is under way ends with.
+/// Suffix of the mark of a running step.
 const MARK: &str = "mark";
 
-/// The place of one component.
+/// The directory of one component.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ComponentDirectory {
     directory: PathBuf,
 }
 
-impl Place {
-    /// The place of this component, whether it exists or not.
+impl ComponentDirectory {
+    /// The directory of this component, whether it exists or not.
     pub(super) fn of(component: ComponentId, host_directory: &Path) -> Self {
         Self { directory: host_directory.join(component.0.to_string()) }
     }
 
-    /// Every component that has a place. What was left of one that was being removed is removed.
+    /// All components that have a directory. The remains of interrupted removals are removed.
     pub(super) fn all(host_directory: &Path) -> io::Result<Vec<ComponentId>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(host_directory)? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == LEAVING) {
-                // Nobody waits for it: what cannot be removed is only untidy.
+                // Nothing waits for it: what cannot be removed is only untidy.
                 if let Err(error) = fs::remove_dir_all(&path) {
-                    tracing::warn!(path = %path.display(), %error, "what a purge has left cannot be removed");
+                    tracing::warn!(path = %path.display(), %error, "cannot remove the remains of a purged component");
                 }
             } else if let Some(number) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) {
                 found.push(ComponentId(number));
@@ -49,16 +49,16 @@ impl Place {
         Ok(found)
     }
 
-    /// Makes it; nothing happens where it is. It becomes durable with its first record: without one, nothing relies on it.
+    /// Creates it, if it does not exist. It becomes durable with the first record: before that, nothing relies on it.
     pub(super) fn create(&self) -> Result<(), Failure> {
-        fs::create_dir_all(self.home()).attempt(format!("make the directory {}", self.directory.display()))
+        fs::create_dir_all(self.home()).attempt(format!("create the directory {}", self.directory.display()))
     }
 
     pub(super) fn exists(&self) -> bool {
         self.directory.is_dir()
     }
 
-    /// Removes it, so that after a crash it is either there or not.
+    /// Removes it, so that after a crash it either exists completely or not at all.
     pub(super) fn remove(&self) -> Result<(), Failure> {
         let leaving = self.directory.with_extension(LEAVING);
         fs::rename(&self.directory, &leaving)
@@ -72,7 +72,7 @@ impl Place {
         self.directory.join("home")
     }
 
-    /// What the host must remember of it.
+    /// The host's record of it.
     pub(super) fn record(&self) -> PathBuf {
         self.directory.join("record.json")
     }
@@ -82,32 +82,32 @@ impl Place {
         self.directory.join("done.json")
     }
 
-    /// Texts that nobody is shown.
+    /// Secret texts.
     pub(super) fn secrets(&self) -> PathBuf {
         self.directory.join("secrets.json")
     }
 
-    /// Where commands hand out values.
+    /// The file to which commands write values.
     pub(super) fn values(&self) -> PathBuf {
         self.directory.join("values")
     }
 
-    /// What its programs write.
+    /// The log of its programs.
     pub(super) fn output(&self) -> PathBuf {
         self.directory.join("output.log")
     }
 
-    /// What the last check wrote.
+    /// The output of the last check.
     pub(super) fn check_output(&self) -> PathBuf {
         self.directory.join("check.log")
     }
 
-    /// The process of a step that is under way.
+    /// The process of a running step.
     pub(super) fn mark(&self, step: Step) -> PathBuf {
         self.directory.join(format!("{step}.{MARK}"))
     }
 
-    /// The marks of all steps that are under way, or were when the agent was killed.
+    /// The marks of all steps that are running, or were when the agent was killed.
     pub(super) fn marks(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let is_mark = |path: &PathBuf| path.extension().is_some_and(|extension| extension == MARK);
@@ -115,7 +115,7 @@ impl Place {
     }
 }
 
-/// Makes the names in a directory durable.
+/// Syncs the entries of a directory.
 pub(super) fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }

@@ -1,8 +1,9 @@
-//! The keeper of an engine: starts it, and decides what its failure means.
+//! The supervisor of an engine: starts it, and decides what to do when it fails.
 //!
-//! An error (the disk is full, the journal is corrupt) halts the program: going on would promise what cannot be kept. A
-//! panic is a bug. The engine is started again from its journal, where the input that caused it is the last record; if
-//! the same panic comes back, nothing but a person can help, and the program halts with the place of that trace.
+//! An error (the disk is full, the journal is corrupt) stops the program, because continuing would break its
+//! guarantees. A panic is a bug. The engine is restarted from its journal, in which the input that caused the panic is
+//! the last record; if the same panic happens again, manual action is required, and the program stops and names the
+//! journal that reproduces it.
 
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ pub struct Kept<M: Machine> {
     halted: oneshot::Receiver<Error>,
 }
 
-/// Whoever talks to the engine, across its restarts.
+/// A handle for talking to the engine, across its restarts.
 pub struct Caller<M: Machine>(watch::Receiver<ActorRef<Message<M>>>);
 
 impl<M: Machine> Clone for Caller<M> {
@@ -29,39 +30,39 @@ impl<M: Machine> Clone for Caller<M> {
 }
 
 impl<M: Machine> Caller<M> {
-    /// Puts a message into the inbox of the engine that runs now; says whether there is one.
+    /// Sends a message to the engine that is running now; returns whether there is one.
     pub fn tell(&self, message: Message<M>) -> bool {
         self.0.borrow().cast(message).is_ok()
     }
 }
 
 impl<M: Machine> Kept<M> {
-    /// A way to talk to the engine.
+    /// A handle for talking to the engine.
     pub fn caller(&self) -> Caller<M> {
         Caller(self.engine.clone())
     }
 
-    /// Waits until the engine can go on no more, and says why; `None` if it was asked to stop.
+    /// Waits until the engine cannot continue, and returns the reason; `None` if it was asked to stop.
     pub async fn halted(&mut self) -> Option<Error> {
         (&mut self.halted).await.ok()
     }
 
-    /// Makes everything durable, says farewell to all peers, and stops.
+    /// Makes everything durable, says goodbye to all peers, and stops.
     pub async fn close(self) {
         let (done, closed) = oneshot::channel();
         if self.caller().tell(Message::Close(done)) {
-            // An error means that the engine is gone already, which is what was wanted.
+            // An error means that the engine has ended already, which is the goal.
             let _ = closed.await;
         }
     }
 }
 
-/// Starts an engine and its keeper. An engine that cannot even begin is an error at once.
+/// Starts an engine and its supervisor. An engine that cannot start is an error at once.
 pub async fn keep<M: Machine>(opening: Opening<M>) -> Result<Kept<M>, Error> {
     let (publish, announced) = oneshot::channel();
     let (halt, halted) = oneshot::channel();
     let arguments = Arguments { opening, publish, halt };
-    match Actor::spawn(None, Keeper::<M>(std::marker::PhantomData), arguments).await {
+    match Actor::spawn(None, Supervisor::<M>(std::marker::PhantomData), arguments).await {
         Ok(_) => {
             let engine = announced.await.map_err(|_| Error::LinksClosed)?;
             Ok(Kept { engine, halted })
@@ -71,7 +72,7 @@ pub async fn keep<M: Machine>(opening: Opening<M>) -> Result<Kept<M>, Error> {
     }
 }
 
-/// The error that an engine ended with, or the words of its panic.
+/// The error with which an engine ended, or its panic message.
 fn cause(failure: ActorProcessingErr) -> Error {
     match failure.downcast::<Error>() {
         Ok(error) => *error,
@@ -79,7 +80,7 @@ fn cause(failure: ActorProcessingErr) -> Error {
     }
 }
 
-struct Keeper<M>(std::marker::PhantomData<fn() -> M>);
+struct Supervisor<M>(std::marker::PhantomData<fn() -> M>);
 
 struct Arguments<M: Machine> {
     opening: Opening<M>,
@@ -95,7 +96,7 @@ struct Watch<M: Machine> {
     journal: PathBuf,
 }
 
-impl<M: Machine> Actor for Keeper<M> {
+impl<M: Machine> Actor for Supervisor<M> {
     type Msg = ();
     type State = Watch<M>;
     type Arguments = Arguments<M>;
@@ -106,14 +107,14 @@ impl<M: Machine> Actor for Keeper<M> {
         let mut last_panic = None;
         let first = match start(&myself, opening.clone()).await {
             Err(Error::Engine { what }) => {
-                tracing::error!(%what, "the machine failed on its journal; it is tried once more");
+                tracing::error!(%what, "the machine failed while replaying its journal; retrying once");
                 last_panic = Some(what.clone());
                 start(&myself, opening.clone()).await.map_err(|error| twice(error, &what, &journal))?
             }
             started => started?,
         };
         let (engine, published) = watch::channel(first);
-        // The receiver waits for nothing else, and if it is gone nobody needs the answer.
+        // If the receiver is gone, the answer is not needed.
         let _ = publish.send(published);
         Ok(Watch { opening, engine, halt: Some(halt), last_panic, journal })
     }
@@ -137,14 +138,14 @@ impl<M: Machine> Actor for Keeper<M> {
 }
 
 impl<M: Machine> Watch<M> {
-    /// Starts the engine again after a panic; halts for anything else, and for the same panic twice.
+    /// Restarts the engine after a panic; stops the program for any other failure, and for the same panic twice.
     async fn mend(&mut self, myself: &ActorRef<()>, mut failure: Error) {
         while let Error::Engine { what } = &failure {
             if self.last_panic.as_ref() == Some(what) {
                 failure = Error::Panicked { what: what.clone(), journal: self.journal.clone() };
                 break;
             }
-            tracing::error!(%what, "the machine failed; it is started again from its journal");
+            tracing::error!(%what, "the machine failed; restarting it from its journal");
             self.last_panic = Some(what.clone());
             match start(myself, self.opening.clone()).await {
                 Ok(engine) => {
@@ -155,7 +156,7 @@ impl<M: Machine> Watch<M> {
             }
         }
         if let Some(halt) = self.halt.take() {
-            // If the program is gone, so is whoever would want to know.
+            // If the program has ended, the receiver is gone.
             let _ = halt.send(failure);
         }
         myself.stop(None);
@@ -169,9 +170,9 @@ fn twice(error: Error, before: &str, journal: &std::path::Path) -> Error {
     }
 }
 
-async fn start<M: Machine>(keeper: &ActorRef<()>, opening: Opening<M>) -> Result<ActorRef<Message<M>>, Error> {
+async fn start<M: Machine>(supervisor: &ActorRef<()>, opening: Opening<M>) -> Result<ActorRef<Message<M>>, Error> {
     let engine = Engine::<M>(std::marker::PhantomData);
-    match Actor::spawn_linked(None, engine, opening, keeper.get_cell()).await {
+    match Actor::spawn_linked(None, engine, opening, supervisor.get_cell()).await {
         Ok((engine, _)) => Ok(engine),
         Err(SpawnErr::StartupFailed(failure)) => Err(cause(failure)),
         Err(other) => Err(Error::Engine { what: other.to_string() }),

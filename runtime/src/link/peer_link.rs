@@ -1,4 +1,5 @@
-//! One peer as the switchboard sees it: its delivery, what is known of it, and the connection or the attempt to get one.
+//! One peer as the switchboard sees it: its delivery state, what is known of it, and its connection or the attempt to
+//! get one.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -7,50 +8,50 @@ use quinn::Connection;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::acquaintance::{Acquaintance, Rank};
 use super::connection::Goodbye;
 use super::delivery::DeliveryState;
 use super::frame::{self, Hello};
+use super::known_peer::{KnownPeer, Rank};
 use super::{Contact, LinkState, MessageNumber};
 use crate::peer::Timestamp;
 
-/// More failures than this change nothing.
+/// Further failures do not change the pause.
 const FAILURES_MAX: u32 = 32;
 
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct PeerLink {
     pub(super) delivery: DeliveryState,
-    pub(super) acquaintance: Acquaintance,
+    pub(super) known_peer: KnownPeer,
     pub(super) contact: Contact,
-    /// Where the peer was last seen; it listens where it dials from.
+    /// The address from which the peer last connected; it listens where it dials from.
     seen_at: Option<SocketAddr>,
     pub(super) live: Option<Live>,
     pub(super) attempt: Attempt,
-    /// Attempts and connections that came to nothing since the last one that carried something.
+    /// Failed attempts and connections since the last one that carried a message.
     pub(super) failures: u32,
-    /// When something was last said.
+    /// When something was last sent.
     pub(super) used: Instant,
-    /// What was acknowledged when we last looked whether the peer is still there.
+    /// The last acknowledgement at the previous liveness check of the peer.
     looked_at: MessageNumber,
 }
 
-/// The connection that carries the link at the moment.
+/// The connection that carries the link at present.
 #[derive(Debug)]
 pub(super) struct Live {
-    /// Tells its happenings from those of connections before it.
+    /// Distinguishes its events from those of earlier connections.
     pub(super) generation: u64,
     pub(super) connection: Connection,
     pub(super) rank: Rank,
-    /// Until when the peer's certificate is good.
+    /// When the peer's certificate expires.
     pub(super) until: Timestamp,
     pub(super) reader: AbortHandle,
-    /// Has room for one batch, and is empty whenever `writer_waits`.
+    /// Has capacity for one batch, and is empty whenever `writer_waits`.
     pub(super) batches: mpsc::Sender<Vec<u8>>,
     pub(super) writer_waits: bool,
 }
 
-/// A dial that waits for its turn would keep the socket open after everyone else has gone.
-impl Drop for Line {
+/// A dial that waits for its turn would keep the socket open after all others have ended.
+impl Drop for PeerLink {
     fn drop(&mut self) {
         if let Attempt::Dialling { task, .. } = &self.attempt {
             task.abort();
@@ -58,21 +59,21 @@ impl Drop for Line {
     }
 }
 
-/// How far a dial of ours is.
+/// The progress of our dial.
 #[derive(Debug)]
 pub(super) enum Attempt {
     /// There is none.
     None,
-    /// The peer does not know of it yet, so it can be given up without a word.
+    /// The peer does not know of it yet, so it can be abandoned silently.
     Dialling { ordinal: u64, task: AbortHandle },
-    /// Our hello is out: the peer may have chosen this connection, so it is for the ranks to decide.
+    /// Our hello is sent: the peer may have chosen this connection, so the ranks decide.
     Greeting { ordinal: u64 },
 }
 
-impl Line {
+impl PeerLink {
     pub(super) fn new(state: LinkState) -> Self {
         Self {
-            acquaintance: Acquaintance::of(state.incarnation),
+            known_peer: KnownPeer::of(state.incarnation),
             delivery: DeliveryState::resume(state),
             contact: Contact::default(),
             seen_at: None,
@@ -84,7 +85,7 @@ impl Line {
         }
     }
 
-    /// Says something small if messages are under way and none was acknowledged since the last look.
+    /// Repeats the last acknowledgement if messages are under way and none was acknowledged since the previous check.
     pub(super) fn nudge(&mut self) {
         if self.looked_at == self.delivery.acknowledged() {
             let mut batch = Vec::new();
@@ -100,18 +101,18 @@ impl Line {
         idle && (self.contact.held || self.delivery.has_mail())
     }
 
-    /// Takes note of where the peer is said to be. If that is elsewhere than before, it is no longer where it was seen: whoever
-    /// dialled there would wait until that is given up.
+    /// Records the peer's address. If it has changed, the address from which the peer last connected is outdated:
+    /// dialling it would only time out.
     pub(super) fn introduce(&mut self, contact: Contact) {
         if self.contact.address != contact.address {
             self.seen_at = None;
         }
         self.contact = contact;
-        // What failed before may well work now.
+        // What failed before may work now.
         self.failures = 0;
     }
 
-    /// Where to dial: where we were told, and every other time where the peer was last seen.
+    /// The address to dial: the configured one, and every other time the one from which the peer last connected.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         match (self.contact.address, self.seen_at) {
             (Some(told), Some(_)) if self.failures.is_multiple_of(2) => Some(told),
@@ -123,7 +124,7 @@ impl Line {
         self.failures = if for_good { FAILURES_MAX } else { (self.failures + 1).min(FAILURES_MAX) };
     }
 
-    /// Lets go of the present connection: from here on nothing it still says is heard.
+    /// Drops the present connection: from here on its events are ignored.
     pub(super) fn hang_up(&mut self, goodbye: Goodbye, reason: &str) -> Option<Live> {
         let live = self.live.take()?;
         live.reader.abort();
@@ -132,10 +133,10 @@ impl Line {
         Some(live)
     }
 
-    /// Takes up a connection. The older one must be gone already.
+    /// Adopts a connection. The older one must have been dropped.
     pub(super) fn connect(&mut self, live: Live, their: &Hello, ours: &Hello, ours_is_said: bool) {
         assert!(self.live.is_none(), "the older connection is let go of before the newer is taken up");
-        self.acquaintance.meet(their);
+        self.known_peer.meet(their);
         self.delivery.connect(their, ours.applied);
         self.seen_at = Some(live.connection.remote_address());
         self.used = Instant::now();
@@ -151,7 +152,7 @@ impl Line {
         self.write(first);
     }
 
-    /// Gives the writer what may be written, if it waits for something.
+    /// Gives the writer the next batch, if it waits for one.
     pub(super) fn write(&mut self, mut batch: Vec<u8>) {
         let Some(live) = &mut self.live else { return };
         if !live.writer_waits {
@@ -161,7 +162,7 @@ impl Line {
         if !batch.is_empty() {
             self.used = Instant::now();
             live.writer_waits = false;
-            // It fails only if the writer is gone; then the connection is, and its end is on the way to us.
+            // It fails only if the writer has ended; then so has the connection, and the event is on its way.
             let _ = live.batches.try_send(batch);
         }
     }
@@ -174,14 +175,14 @@ mod tests {
     #[test]
     fn whoever_is_said_to_be_elsewhere_is_not_dialled_where_it_was_seen() {
         let address = |port: u16| Some(SocketAddr::from(([127, 0, 0, 1], port)));
-        let mut line = Line::new(LinkState::default());
+        let mut line = PeerLink::new(LinkState::default());
         line.introduce(Contact { address: address(1), held: false });
         line.seen_at = address(2);
-        // Where it is said to be and where it was seen take turns.
+        // The configured address and the last seen one alternate.
         assert_eq!(line.address(), address(1));
         line.note_failure(false);
         assert_eq!(line.address(), address(2));
-        // Said once more, that stays so; said to be elsewhere, it is dialled there, also after a failure.
+        // Setting the same address again changes nothing; a different one is dialled, also after a failure.
         line.introduce(Contact { address: address(1), held: true });
         line.note_failure(false);
         assert_eq!(line.address(), address(2));

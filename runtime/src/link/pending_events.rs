@@ -1,8 +1,7 @@
-//! What the owner has still to be told.
+//! Events that the owner has not fetched yet.
 //!
 //! An owner may be slow, and peers must not be able to fill our memory meanwhile. Messages are bounded by the window of
-//! each link; everything else is news of which only the latest matters, so one place per peer and kind is enough. Peers
-//! take turns.
+//! each link; of all other events only the latest matters, so one slot per peer and kind is enough. Peers take turns.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,28 +9,28 @@ use super::{Event, MessageNumber, Refusal};
 use crate::peer::{Incarnation, PeerId};
 
 #[derive(Default, Debug)]
-pub(super) struct News {
-    /// Whose turn it is; each peer with something to tell is here once.
+pub(super) struct PendingEvents {
+    /// Round-robin order; each peer with an event is here once.
     turns: VecDeque<PeerId>,
-    of: BTreeMap<PeerId, NewsOfPeer>,
+    of: BTreeMap<PeerId, EventsOfPeer>,
 }
 
 #[derive(Default, Debug)]
-struct NewsOfPeer {
+struct EventsOfPeer {
     standing: Option<Standing>,
     acknowledged: Option<MessageNumber>,
     refusal: Option<Refusal>,
     messages: VecDeque<(MessageNumber, Vec<u8>)>,
 }
 
-/// Whether a connection stands.
+/// Whether there is a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Standing {
     Up(Incarnation),
     Down { farewell: bool },
 }
 
-impl News {
+impl PendingEvents {
     pub(super) fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }
@@ -52,14 +51,14 @@ impl News {
         self.about(peer).refusal = Some(refusal);
     }
 
-    /// Nothing more of a peer that was revoked.
+    /// Drops the events of a revoked peer.
     pub(super) fn forget(&mut self, peer: PeerId) {
         if self.of.remove(&peer).is_some() {
             self.turns.retain(|other| *other != peer);
         }
     }
 
-    /// The next thing to tell.
+    /// The next event.
     pub(super) fn next_event(&mut self) -> Option<Event> {
         let peer = self.turns.pop_front()?;
         let mut news = self.of.remove(&peer).expect("whoever has a turn has news");
@@ -71,15 +70,15 @@ impl News {
         event
     }
 
-    fn about(&mut self, peer: PeerId) -> &mut NewsOfPeer {
+    fn about(&mut self, peer: PeerId) -> &mut EventsOfPeer {
         self.of.entry(peer).or_insert_with(|| {
             self.turns.push_back(peer);
-            NewsOfPeer::default()
+            EventsOfPeer::default()
         })
     }
 }
 
-impl NewsOfPeer {
+impl EventsOfPeer {
     fn is_empty(&self) -> bool {
         self.standing.is_none() && self.acknowledged.is_none() && self.refusal.is_none() && self.messages.is_empty()
     }

@@ -1,7 +1,5 @@
-//! The workshop: everything around the agent's engine that acts: the host with its processes, and the alarms.
-//!
-//! One actor with one inbox. It decides nothing about reconfiguration: it passes tasks to the host and outcomes to the
-//! engine.
+//! The actor around the agent's engine that acts on the world: it owns the host with its processes, and the alarms. It
+//! has one inbox and decides nothing about reconfiguration: it passes tasks to the host, and outcomes to the engine.
 
 use crate::host::{self, Host};
 use crate::machine::{Agent, Effect, LocalEvent};
@@ -18,38 +16,38 @@ use tokio::sync::{mpsc, oneshot};
 
 type Engine = ActorRef<Message<Agent>>;
 
-/// What the workshop can be told.
-pub(crate) enum WorkshopMessage {
-    /// An engine has come to life, here are the tasks and alarms that it waits for.
+/// Messages to this actor.
+pub(crate) enum HostActorMessage {
+    /// An engine has started; here are the tasks and alarms that it waits for.
     Begin(Engine, Vec<HostTask>, Vec<(Alarm, Moment)>),
-    /// The machine asks for something.
+    /// An effect of the machine.
     CarryOut(Effect),
-    /// The host has something to say.
+    /// An outcome of the host.
     FromHost(HostOutcome),
-    /// The manager has declared this VM lost or destroyed it, and hears it no more.
+    /// The manager has declared this VM lost or destroyed it, and no longer accepts its messages.
     Dismissed,
 }
 
-/// The way from the engine to the workshop; none of it waits.
-pub(crate) struct Hatch {
-    pub(crate) workshop: ActorRef<WorkshopMessage>,
-    /// The address that other machines can reach, if it is not the one we listen on.
+/// Forwards the engine's effects to the actor; never blocks.
+pub(crate) struct EffectForwarder {
+    pub(crate) host_actor: ActorRef<HostActorMessage>,
+    /// The address that other machines can reach, if it differs from the one that we listen on.
     pub(crate) advertised: Option<SocketAddr>,
 }
 
-impl EffectHandler<Agent> for Hatch {
+impl EffectHandler<Agent> for EffectForwarder {
     fn begin(&self, agent: &Agent, address: SocketAddr, engine: Engine) {
         let advertised = self.advertised.map_or(address, |advertised| match advertised.port() {
             0 => SocketAddr::new(advertised.ip(), address.port()),
             _ => advertised,
         });
-        // An engine that stops at once is begun anew by its keeper, and so is this.
+        // An engine that stops at once is restarted by its supervisor, and then this is sent again.
         let _ = engine.cast(Message::Happened(LocalEvent::Listening(advertised), None));
-        self.tell(WorkshopMessage::Begin(engine, agent.tasks().cloned().collect(), agent.alarms().collect()));
+        self.tell(HostActorMessage::Begin(engine, agent.tasks().cloned().collect(), agent.alarms().collect()));
     }
 
     fn carry_out(&self, effect: Effect) {
-        self.tell(WorkshopMessage::CarryOut(effect));
+        self.tell(HostActorMessage::CarryOut(effect));
     }
 
     fn notice(&self, connection: link::Event) {
@@ -57,76 +55,76 @@ impl EffectHandler<Agent> for Hatch {
             link::Event::Up { peer, .. } => tracing::info!(%peer, "connected"),
             link::Event::Down { peer, farewell } => tracing::info!(%peer, farewell, "disconnected"),
             link::Event::Refused { peer: PeerId::MANAGER, refusal: Refusal::Revoked } => {
-                self.tell(WorkshopMessage::Dismissed);
+                self.tell(HostActorMessage::Dismissed);
             }
-            link::Event::Refused { peer, refusal } => tracing::warn!(%peer, %refusal, "a connection was refused"),
+            link::Event::Refused { peer, refusal } => tracing::warn!(%peer, %refusal, "connection refused"),
             link::Event::Received { .. } | link::Event::Acknowledged { .. } => {}
         }
     }
 }
 
-impl Hatch {
-    fn tell(&self, message: WorkshopMessage) {
-        // A workshop that has closed carries out nothing; the program is about to end, and the journal knows the rest.
-        let _ = self.workshop.cast(message);
+impl EffectForwarder {
+    fn tell(&self, message: HostActorMessage) {
+        // If the actor has ended, the program is about to end, and the journal has everything that is pending.
+        let _ = self.host_actor.cast(message);
     }
 }
 
-/// The actor; its state is [`Bench`].
-pub(crate) struct Workshop;
+/// The actor; its state is [`HostActorState`].
+pub(crate) struct HostActor;
 
-/// What the workshop works with.
-pub(crate) struct Bench {
+/// The state of the actor.
+pub(crate) struct HostActorState {
     settings: host::Settings,
-    /// Told when everything was ended because the manager has forgotten this VM.
+    /// Notified when everything was stopped because the manager has removed this VM.
     dismissed: Option<oneshot::Sender<()>>,
     host: Option<Host>,
     engine: Option<Engine>,
 }
 
-impl Actor for Workshop {
-    type Msg = WorkshopMessage;
-    type State = Bench;
+impl Actor for HostActor {
+    type Msg = HostActorMessage;
+    type State = HostActorState;
     type Arguments = (host::Settings, oneshot::Sender<()>);
 
     async fn pre_start(
         &self,
-        _: ActorRef<WorkshopMessage>,
+        _: ActorRef<HostActorMessage>,
         (settings, dismissed): (host::Settings, oneshot::Sender<()>),
-    ) -> Result<Bench, ActorProcessingErr> {
-        Ok(Bench { settings, dismissed: Some(dismissed), host: None, engine: None })
+    ) -> Result<HostActorState, ActorProcessingErr> {
+        Ok(HostActorState { settings, dismissed: Some(dismissed), host: None, engine: None })
     }
 
     async fn handle(
         &self,
-        myself: ActorRef<WorkshopMessage>,
-        message: WorkshopMessage,
-        bench: &mut Bench,
+        myself: ActorRef<HostActorMessage>,
+        message: HostActorMessage,
+        state: &mut HostActorState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            WorkshopMessage::Begin(engine, tasks, alarms) => {
-                let begun = bench.begin(&myself, engine, tasks, alarms).await;
-                begun.inspect_err(|error| tracing::error!(%error, "the host cannot be opened"))?;
+            HostActorMessage::Begin(engine, tasks, alarms) => {
+                let begun = state.begin(&myself, engine, tasks, alarms).await;
+                begun.inspect_err(|error| tracing::error!(%error, "cannot open the host"))?;
             }
-            WorkshopMessage::CarryOut(effect) => bench.carry_out(effect),
-            WorkshopMessage::FromHost(outcome) => bench.happened(LocalEvent::FromHost(outcome)),
-            WorkshopMessage::Dismissed => bench.clear_out().await,
+            HostActorMessage::CarryOut(effect) => state.carry_out(effect),
+            HostActorMessage::FromHost(outcome) => state.happened(LocalEvent::FromHost(outcome)),
+            HostActorMessage::Dismissed => state.clear_out().await,
         }
         Ok(())
     }
 }
 
-impl Bench {
+impl HostActorState {
     async fn begin(
         &mut self,
-        myself: &ActorRef<WorkshopMessage>,
+        myself: &ActorRef<HostActorMessage>,
         engine: Engine,
         tasks: Vec<HostTask>,
         alarms: Vec<(Alarm, Moment)>,
     ) -> Result<(), host::Error> {
         self.engine = Some(engine);
         match &self.host {
-            // Only the engine began anew: what the host was doing it does still, and asked again it answers again.
+            // Only the engine was restarted: the host is still working, and answers again when it is asked again.
             Some(host) => tasks.into_iter().for_each(|task| host.carry_out(task)),
             None => {
                 let (outcomes, told) = mpsc::unbounded_channel();
@@ -143,7 +141,7 @@ impl Bench {
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Task(task) => {
-                tracing::info!(component = %task.name, operation = %task.work.operation(), "asked");
+                tracing::info!(component = %task.name, operation = %task.work.operation(), "task");
                 if let Some(host) = &self.host {
                     host.carry_out(task);
                 }
@@ -163,20 +161,20 @@ impl Bench {
                 });
             }
             Effect::Note(note) => tracing::debug!(?note, "noted"),
-            Effect::Distrusted(peer, why) => tracing::warn!(%peer, why, "a message was not believed"),
+            Effect::Distrusted(peer, why) => tracing::warn!(%peer, why, "message rejected"),
         }
     }
 
-    /// Ends everything: what runs here belongs to nobody any more, and others have been told that it is gone.
+    /// Stops everything: the manager has removed this VM, and its neighbours have been told so.
     async fn clear_out(&mut self) {
         let Some(dismissed) = self.dismissed.take() else { return };
-        tracing::error!("the manager has forgotten this VM; its components are ended");
+        tracing::error!("the manager has removed this VM; stopping its components");
         self.host = None;
         self.engine = None;
         if let Err(error) = host::raze(self.settings.clone()).await {
-            tracing::error!(%error, "components cannot be found, and may be left running");
+            tracing::error!(%error, "cannot list the components; some may be left running");
         }
-        // If the program is about to end for another reason, nobody waits for this one.
+        // If the program is about to end for another reason, the receiver is gone.
         let _ = dismissed.send(());
     }
 
@@ -189,15 +187,15 @@ impl Bench {
 
     fn happened(&self, event: LocalEvent) {
         if let Some(engine) = &self.engine {
-            // An engine that has failed comes back with what it waits for, and asks again.
+            // An engine that has failed restarts with its pending tasks, and asks again.
             let _ = engine.cast(Message::Happened(event, None));
         }
     }
 }
 
-async fn pass_on(mut told: mpsc::UnboundedReceiver<HostOutcome>, workshop: ActorRef<WorkshopMessage>) {
+async fn pass_on(mut told: mpsc::UnboundedReceiver<HostOutcome>, host_actor: ActorRef<HostActorMessage>) {
     while let Some(outcome) = told.recv().await {
-        if workshop.cast(WorkshopMessage::FromHost(outcome)).is_err() {
+        if host_actor.cast(HostActorMessage::FromHost(outcome)).is_err() {
             return;
         }
     }
