@@ -89,7 +89,11 @@ pub(crate) fn follow(operator: &Operator, accepted: &Accepted, json: bool, tiers
         let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", accepted.change))?;
         let took = record.done_at_ms.zip(record.accepted_at_ms).map(|(done, accepted)| done.saturating_sub(accepted));
         let took = took.map(|ms| format!(" after {}", screen::lasting(Duration::from_millis(ms)))).unwrap_or_default();
-        screen::print(&screen::coloured(&format!("✓ change {} is done{took}\n", accepted.change)))?;
+        screen::print(&screen::coloured(&format!(
+            "✓ change {} is {}{took}\n",
+            accepted.change,
+            if record.cancelled { "cancelled" } else { "done" }
+        )))?;
     }
     Ok(ending)
 }

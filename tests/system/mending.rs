@@ -419,7 +419,10 @@ async fn a_vm_is_emptied_and_used_again() {
     // It is seen, and stays so whatever is applied meanwhile.
     for command in [&["vm", "list"][..], &["status"]] {
         let told = site.done(command);
-        assert!(told.lines().any(|it| it.starts_with("shop/web[0] ") && it.contains("empty, drained")), "{told}");
+        assert!(
+            told.lines().any(|it| it.starts_with("shop/web[0] ") && it.contains("none") && it.ends_with("drained")),
+            "{told}"
+        );
     }
     assert!(site.done(&["apply", "shop.yaml"]).contains("Nothing is different."));
     let told = site.done(&["scale", "web=5", "--yes"]);

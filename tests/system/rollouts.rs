@@ -195,7 +195,7 @@ types:
     parameters: {{ gate: "{gate}" }}
     operations:
       start: {{ process: "exec sleep 100000 # {{{{ parameters.gate }}}}" }}
-      check: {{ command: "test -e {{{{ parameters.gate }}}}", interval: 20ms, timeout: 100000s }}
+      check: {{ command: "test -e {{{{ parameters.gate }}}}", interval: 20ms, ready-within: 100000s }}
 vms: {{ v: {{ cloud: local }} }}
 components: {{ base: {{ type: Base }}, app: {{ type: App }} }}
 "#

@@ -189,6 +189,7 @@ impl Chronicle {
             News::ChangeDone(change) | News::ChangeCancelled(change) => {
                 let told = self.told(*change, event.number);
                 told.record.done_at_ms = Some(event.at_ms);
+                told.record.cancelled = matches!(event.news, News::ChangeCancelled(_));
                 told.last = event.number;
                 self.forget_the_oldest();
             }

@@ -66,6 +66,9 @@ pub struct ChangeRecord {
     /// When it was done; not yet, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done_at_ms: Option<u64>,
+    /// Whether it was cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
     /// Its phases so far.
     pub phases: Vec<PhaseRecord>,
     /// What happened while it ran, if this one change was asked for. Changes that run side by side share what is not
