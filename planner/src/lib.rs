@@ -32,6 +32,7 @@ mod model;
 mod placement;
 pub mod plan;
 pub mod problem;
+mod reduce;
 pub mod report;
 pub mod scale;
 pub mod sequence;

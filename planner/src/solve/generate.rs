@@ -78,7 +78,9 @@ impl Stage<'_, '_> {
             let none = vec![0_i64; self.model.types()];
             let mut candidates = vec![none.clone(), described.today.clone()];
             // One group of each class is enough to begin with; pricing finds the rest.
-            let first = self.model.groups[..group].iter().all(|other| other.class != described.class);
+            let first = self.model.groups[..group]
+                .iter()
+                .all(|other| other.class != described.class || other.most != described.most);
             for kind in (0..self.model.types()).filter(|_| first) {
                 let mut counts = none.clone();
                 counts[kind] = described.most[kind];

@@ -5,7 +5,7 @@
 //! what is claimed rests on `bound`, `boxes` and exact checks in `stage`.
 
 mod bound;
-mod boxes;
+pub(crate) mod boxes;
 pub(crate) mod engine;
 mod generate;
 mod search;
@@ -15,6 +15,7 @@ pub(crate) mod watch;
 use crate::model::columns::Column;
 use crate::model::linear::Linear;
 use crate::model::{Model, Row};
+use crate::reduce::Reduced;
 use engine::Engine;
 use search::Outcome;
 use stage::{Incumbent, Stage, step_of, value_of};
@@ -49,7 +50,9 @@ pub(crate) enum Answer {
 
 /// Solves the model, goal by goal.
 pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_>) -> Answer {
-    let model = &narrowed(model);
+    let original = model;
+    let reduced = Reduced::new(original);
+    let model = &reduced.model;
     let mut rows = model.rows.clone();
     let mut columns: Vec<Column> = Vec::new();
     let mut cuts = Vec::new();
@@ -107,25 +110,16 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
         }
     }
     match best {
-        Some(best) => Answer::Placed { uses: best.uses, values: best.values, goals: results },
+        Some(best) => {
+            let (uses, values) = reduced.restored(original, best.uses, &best.values);
+            // Slots may understate how much stays; the restored columns say how much really does.
+            for (result, goal) in results.iter_mut().zip(&original.goals) {
+                result.value = value_of(&objective(original, goal), &values) + goal.constant;
+            }
+            Answer::Placed { uses, values, goals: results }
+        }
         None => Answer::Unknown { bound: None },
     }
-}
-
-/// The model with no more of a type on one node than there can be of it in all: where there is far more room than anybody
-/// uses, there would be more columns than anybody can look through.
-fn narrowed(model: &Model) -> Model {
-    let mut narrowed = model.clone();
-    let mut bounds = model.bounds.clone();
-    if boxes::tighten(&mut bounds, &model.rows) {
-        for group in &mut narrowed.groups {
-            // The first variables are the numbers of each type.
-            for (most, (_, high)) in group.most.iter_mut().zip(&bounds) {
-                *most = (*most).min(*high).max(0);
-            }
-        }
-    }
-    narrowed
 }
 
 fn objective(model: &Model, goal: &Linear) -> Vec<i64> {
