@@ -43,4 +43,4 @@ pub mod zephyrus;
 
 pub use model::ModelError;
 pub use solve::engine::{Belief, Engine, LinearProgram, LinearRow, Microlp};
-pub use solve::watch::Progress;
+pub use solve::watch::{Method, Progress};

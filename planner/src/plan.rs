@@ -7,6 +7,7 @@ use crate::model::{Model, ModelError, Row, Selection};
 use crate::placement::placed;
 use crate::problem::Problem;
 use crate::sequence::{Circle, Sequence, sequence};
+pub use crate::solve::Unfinished;
 use crate::solve::engine::{Engine, Microlp};
 use crate::solve::watch::{Progress, Watch};
 use crate::solve::{Answer, GoalResult, solve};
@@ -49,6 +50,8 @@ pub struct Plan {
     pub bindings_proven: bool,
     /// A bound for the first goal, when no answer was found in time.
     pub bound: Option<i128>,
+    /// Why a goal is not proven, if one is not.
+    pub unfinished: Option<Unfinished>,
     /// Demands that cannot hold together, if there is no answer.
     pub contradiction: Contradiction,
 }
@@ -84,15 +87,17 @@ pub fn plan_with(
         Answer::Infeasible => {
             Ok(Plan { contradiction: contradiction(problem, engine, &mut watch), ..Plan::without(Status::Infeasible) })
         }
-        Answer::Unknown { bound } => Ok(Plan { bound, ..Plan::without(Status::Unknown) }),
-        Answer::Placed { uses, goals, .. } => {
+        Answer::Unknown { bound, reason } => {
+            Ok(Plan { bound, unfinished: Some(reason), ..Plan::without(Status::Unknown) })
+        }
+        Answer::Placed { uses, goals, unfinished, .. } => {
             let mut target = placed(problem, &model, &uses);
             let Some(wired) = wire(problem, &target, engine, &mut watch) else {
                 // Counts that are accepted can be wired; only being stopped leads here.
-                return Ok(Plan::without(Status::Unknown));
+                return Ok(Plan { unfinished: Some(Unfinished::Stopped), ..Plan::without(Status::Unknown) });
             };
             target.bindings = wired.bindings;
-            verified(problem, target, &goals, wired.proven)
+            Ok(Plan { unfinished, ..verified(problem, target, &goals, wired.proven)? })
         }
     }
 }
@@ -133,6 +138,7 @@ fn verified(
         binding_values: binding_goal_values(problem, &target),
         bindings_proven,
         bound: None,
+        unfinished: None,
         contradiction: Contradiction::default(),
         objectives,
         target,
@@ -149,6 +155,7 @@ impl Plan {
             binding_values: Vec::new(),
             bindings_proven: false,
             bound: None,
+            unfinished: None,
             contradiction: Contradiction::default(),
         }
     }

@@ -37,6 +37,8 @@ pub(crate) struct Group {
     pub(crate) most: Vec<i64>,
     /// What must hold for each node.
     pub(crate) filters: Vec<Local>,
+    /// All contents that pass the filters, case by case.
+    pub(crate) cases: Vec<columns::Case>,
 }
 
 impl Group {
@@ -195,7 +197,9 @@ impl Selection {
 
 impl Model {
     pub(crate) fn new(problem: &Problem, selection: &Selection) -> Result<Self, ModelError> {
-        compile::model(problem, selection)
+        let mut model = compile::model(problem, selection)?;
+        crate::reduce::cover(&mut model);
+        Ok(model)
     }
 
     /// How many types there are.

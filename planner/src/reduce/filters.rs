@@ -5,12 +5,16 @@
 //! here, nothing else is": a node with the balancer holds nothing else, so without it the node is empty.
 
 use crate::language::syntax::Comparison;
+use crate::model::columns::Case;
 use crate::model::local::Local;
 use crate::model::{Relation, Row};
 use crate::solve::boxes::tighten;
 
 /// A filter with more cases than this is not looked at.
 const CASES_MAX: usize = 64;
+
+/// The contents of a node are looked at in at most this many cases.
+const COVER_MAX: usize = 16;
 
 /// How a number changes as the number of instances of one type rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +122,57 @@ pub(super) fn passes_without(filter: &Local, kind: usize, most: &[i64]) -> bool 
     })
 }
 
+/// All nodes that pass the filters of a group, as cases that together cover them.
+pub(super) fn covered(filters: &[Local], most: &[i64], sizes: &[Vec<i64>], room: &[i64]) -> Vec<Case> {
+    let mut all: Vec<Vec<Literal<'_>>> = vec![Vec::new()];
+    for filter in filters {
+        let Some(own) = cases(filter, true) else { continue };
+        // What makes too many cases is looked at as a whole, at each node.
+        if all.len() * own.len() <= COVER_MAX {
+            all = joined(&all, &own);
+        }
+    }
+    let mut covered: Vec<Case> = Vec::new();
+    for case in all {
+        let mut bounds: Vec<(i64, i64)> = most.iter().map(|most| (0, *most)).collect();
+        let rows: Vec<Row> = case.iter().flat_map(rows).collect();
+        if !tighten(&mut bounds, &rows) {
+            continue;
+        }
+        let most: Vec<i64> = bounds.into_iter().map(|(_, high)| high).collect();
+        let mut case = Case { most, sizes: sizes.to_vec(), room: room.to_vec(), filters: Vec::new() };
+        for row in rows {
+            case.limit(&row, -1);
+            if row.relation == Relation::Equal {
+                case.limit(&row, 1);
+            }
+        }
+        let nothing = vec![0_i64; case.most.len()];
+        let open = filters.iter().filter(|filter| !surely(filter.range(&nothing, &case.most)));
+        case.filters = open.cloned().collect();
+        covered.push(case);
+    }
+    covered
+}
+
+impl Case {
+    /// Takes `sign · Σ factor · count ≤ sign · amount` for a resource, if no factor is negative.
+    fn limit(&mut self, row: &Row, sign: i64) {
+        let factors: Vec<(usize, i64)> = row.terms.iter().map(|(kind, factor)| (*kind, sign * factor)).collect();
+        let amount = sign * row.amount;
+        if amount < 0 || factors.is_empty() || factors.iter().any(|(_, factor)| *factor < 0) {
+            return;
+        }
+        for size in &mut self.sizes {
+            size.push(0);
+        }
+        for (kind, factor) in factors {
+            *self.sizes[kind].last_mut().expect("one was added") = factor;
+        }
+        self.room.push(amount);
+    }
+}
+
 /// The filter as a choice of cases, each a conjunction of literals; `None` if there are too many.
 fn cases(filter: &Local, holds: bool) -> Option<Vec<Vec<Literal<'_>>>> {
     let (parts, conjunction) = match filter {
@@ -130,11 +185,7 @@ fn cases(filter: &Local, holds: bool) -> Option<Vec<Vec<Literal<'_>>>> {
     for part in parts {
         let own = cases(part, holds)?;
         if conjunction {
-            let mut joined = Vec::new();
-            for case in &all {
-                joined.extend(own.iter().map(|more| [case.as_slice(), more].concat()));
-            }
-            all = joined;
+            all = joined(&all, &own);
         } else {
             all.extend(own);
         }
@@ -143,6 +194,11 @@ fn cases(filter: &Local, holds: bool) -> Option<Vec<Vec<Literal<'_>>>> {
         }
     }
     Some(all)
+}
+
+/// Each case of one list together with each of the other.
+fn joined<'a>(some: &[Vec<Literal<'a>>], others: &[Vec<Literal<'a>>]) -> Vec<Vec<Literal<'a>>> {
+    some.iter().flat_map(|case| others.iter().map(|more| [case.as_slice(), more].concat())).collect()
 }
 
 /// What a literal says about counts, as rows; nothing if it is not linear.

@@ -44,7 +44,9 @@ impl Reduced {
             // The solver finds the same contradiction and proves it.
             return Self { model: original.clone(), origins, split: BTreeSet::new() };
         }
-        roomy::split(model)
+        let mut reduced = roomy::split(model);
+        cover(&mut reduced.model);
+        reduced
     }
 
     /// The answer in terms of the original model: how often each column is used, and the value of each variable.
@@ -80,6 +82,13 @@ impl Reduced {
             }
         }
         (restored, all)
+    }
+}
+
+/// Fills in the cases that cover what the filters of each group allow.
+pub(crate) fn cover(model: &mut Model) {
+    for group in &mut model.groups {
+        group.cases = filters::covered(&group.filters, &group.most, &model.sizes, &group.room);
     }
 }
 

@@ -84,6 +84,7 @@ fn slots(model: &Model, group: &Group) -> Vec<Group> {
                 today: single(here),
                 most: single(1),
                 filters: Vec::new(),
+                cases: Vec::new(),
             });
         }
     }

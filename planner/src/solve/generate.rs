@@ -38,9 +38,18 @@ struct Round {
 }
 
 impl Stage<'_, '_> {
-    /// Bounds the goal from below and gathers the columns that matter.
+    /// Bounds the goal from below over the whole model and gathers the columns that matter.
     pub(crate) fn root(&mut self) -> Root {
-        let mut bounds = self.model.bounds.clone();
+        self.first_columns();
+        // With a placement at hand there is nothing to ask.
+        let known = self.incumbent.is_some();
+        self.bounded_in(self.model.bounds.clone(), known, true)
+    }
+
+    /// Bounds the goal from below over a box. `feasible`: whether the box is known to hold a placement; `whole`: whether it
+    /// is the whole model, so that its bound is one for the goal.
+    pub(crate) fn bounded_in(&mut self, bounds: Vec<(i64, i64)>, feasible: bool, whole: bool) -> Root {
+        let mut bounds = bounds;
         let mut rows = self.rows_in(&bounds);
         // Bounds make rows sharper, and those make bounds tighter.
         for _ in 0..4 {
@@ -52,11 +61,9 @@ impl Stage<'_, '_> {
         if self.closed_by_boxes(&bounds) {
             return Root::Closed;
         }
-        self.first_columns();
-        // With a placement at hand there is nothing to ask.
-        let feasible = if self.incumbent.is_some() { Some(true) } else { self.feasible(&bounds, &rows) };
+        let feasible = if feasible { Some(true) } else { self.feasible(&bounds, &rows) };
         match feasible {
-            Some(true) => self.descend(bounds, &rows),
+            Some(true) => self.descend(bounds, &rows, whole),
             Some(false) => Root::Infeasible,
             None => Root::Unknown,
         }
@@ -127,7 +134,7 @@ impl Stage<'_, '_> {
         Some(true)
     }
 
-    fn descend(&mut self, bounds: Vec<(i64, i64)>, rows: &[Row]) -> Root {
+    fn descend(&mut self, bounds: Vec<(i64, i64)>, rows: &[Row], whole: bool) -> Root {
         let objective = self.objective.clone();
         let mut root: Option<(i128, Relaxed, Vec<i128>)> = None;
         for _ in 0..ROUNDS_MAX {
@@ -143,7 +150,9 @@ impl Stage<'_, '_> {
                 rounded_up(bound, self.step) >= most && known - bound <= SCALE >> 4
             });
             if root.as_ref().is_none_or(|(known, ..)| bound > *known) {
-                self.watch.progress.bound = Some(rounded_up(bound, self.step));
+                if whole {
+                    self.watch.progress.bound = Some(rounded_up(bound, self.step) + self.constant);
+                }
                 root = Some((bound, relaxed, round.best));
             }
             if done || root.as_ref().is_some_and(|(bound, ..)| self.closes(*bound)) || !self.add_all(round.found) {

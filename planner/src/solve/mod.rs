@@ -6,6 +6,7 @@
 
 mod bound;
 pub(crate) mod boxes;
+mod branch_and_price;
 pub(crate) mod engine;
 mod generate;
 mod search;
@@ -32,6 +33,17 @@ pub(crate) struct GoalResult {
     pub(crate) bound: Option<i128>,
 }
 
+/// Why something is not proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfinished {
+    /// The caller stopped the search.
+    Stopped,
+    /// A linear program could not be solved, and there are too many columns to do without.
+    Numerical,
+    /// The optimum of a goal is too large a number to hold on to while later goals are optimised.
+    TooLarge,
+}
+
 /// The answer of the solver.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
@@ -40,11 +52,14 @@ pub(crate) enum Answer {
         uses: Uses,
         values: Vec<i64>,
         goals: Vec<GoalResult>,
+        /// Why a goal is not proven, if one is not.
+        unfinished: Option<Unfinished>,
     },
     Infeasible,
     /// Stopped before any placement was found; a bound for the first goal, if known.
     Unknown {
         bound: Option<i128>,
+        reason: Unfinished,
     },
 }
 
@@ -58,6 +73,7 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
     let mut cuts = Vec::new();
     let mut best: Option<Incumbent> = None;
     let mut results: Vec<GoalResult> = Vec::new();
+    let mut unfinished = None;
     let nothing = [Linear::default()];
     // Without goals, any placement will do.
     let goals = if model.goals.is_empty() { &nothing[..] } else { &model.goals[..] };
@@ -74,6 +90,7 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
             watch: &mut *watch,
             step: step_of(model, &objective),
             objective,
+            constant: goal.constant,
             rows: rows.clone(),
             cuts: &mut cuts,
             columns: &mut columns,
@@ -81,8 +98,11 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
         };
         match stage.optimise() {
             Outcome::Infeasible if best.is_none() => return Answer::Infeasible,
-            // It held a moment ago: only an unfinished search can come here.
-            Outcome::Infeasible => break,
+            // It held a moment ago, so this is the engine's doing.
+            Outcome::Infeasible => {
+                unfinished = Some(Unfinished::Numerical);
+                break;
+            }
             Outcome::Optimal(found) => {
                 let value = found.value + goal.constant;
                 results.push(GoalResult { value, bound: Some(value) });
@@ -92,17 +112,21 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
                 match kept {
                     Some(row) => rows.push(row),
                     // The optimum cannot be held on to exactly, so later goals are left unproven.
-                    None => break,
+                    None => {
+                        unfinished = Some(Unfinished::TooLarge);
+                        break;
+                    }
                 }
             }
-            Outcome::Unfinished { best: found, bound } => {
+            Outcome::Unfinished { best: found, bound, reason } => {
+                unfinished = Some(reason);
                 let bound = bound.map(|bound| bound + goal.constant);
                 match found {
                     Some(found) => {
                         results.push(GoalResult { value: found.value + goal.constant, bound });
                         best = Some(found);
                     }
-                    None if best.is_none() => return Answer::Unknown { bound },
+                    None if best.is_none() => return Answer::Unknown { bound, reason },
                     None => {}
                 }
                 break;
@@ -116,9 +140,9 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
             for (result, goal) in results.iter_mut().zip(&original.goals) {
                 result.value = value_of(&objective(original, goal), &values) + goal.constant;
             }
-            Answer::Placed { uses, values, goals: results }
+            Answer::Placed { uses, values, goals: results, unfinished }
         }
-        None => Answer::Unknown { bound: None },
+        None => Answer::Unknown { bound: None, reason: Unfinished::Numerical },
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Stage<'a, 'w> {
     pub(crate) objective: Vec<i64>,
     /// Values of the goal are multiples of this.
     pub(crate) step: i128,
+    /// What is added to each value to get that of the goal as it is written.
+    pub(crate) constant: i128,
     /// Rows of the model, and those that keep earlier goals at their optimum.
     pub(crate) rows: Vec<Row>,
     pub(crate) cuts: &'a mut Vec<Cut>,
@@ -150,7 +152,7 @@ impl Stage<'_, '_> {
         let value =
             self.objective.iter().zip(&values).map(|(factor, value)| i128::from(*factor) * i128::from(*value)).sum();
         if self.incumbent.as_ref().is_none_or(|best| value < best.value) {
-            self.watch.progress.best = Some(value);
+            self.watch.progress.best = Some(value + self.constant);
             self.incumbent = Some(Incumbent { value, uses, values });
         }
         Ok(value)
