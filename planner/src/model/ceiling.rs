@@ -28,8 +28,32 @@ pub(super) enum Gains {
 /// One type: what an instance gains, what it consumes, and how many there can be.
 pub(super) struct Item<'a> {
     pub(super) gain: i128,
+    /// What each of the first `extra_most` instances gains beyond that; never negative.
+    pub(super) extra: i128,
+    pub(super) extra_most: i64,
     pub(super) size: &'a [i64],
     pub(super) most: i64,
+}
+
+impl Item<'_> {
+    /// Whether any number of instances can be a gain.
+    fn is_worthwhile(&self) -> bool {
+        self.gain > 0 || (self.gain + self.extra > 0 && self.extra_most > 0)
+    }
+
+    /// Gains for an instance and how often each can be had, the greatest first.
+    fn gains(&self) -> [(i128, i64); 2] {
+        let first = self.extra_most.min(self.most);
+        [(self.gain + self.extra, first), (self.gain, self.most - first)]
+    }
+
+    /// The most that all instances can gain.
+    fn all(&self) -> i128 {
+        self.gains()
+            .iter()
+            .map(|(gain, most)| (*gain).max(0).saturating_mul(i128::from(*most)))
+            .fold(0, i128::saturating_add)
+    }
 }
 
 impl Ceiling {
@@ -37,7 +61,7 @@ impl Ceiling {
         let mut units = Vec::new();
         let mut points = 1_usize;
         for (resource, available) in room.iter().enumerate() {
-            let worthwhile = || items.iter().filter(|item| item.gain > 0);
+            let worthwhile = || items.iter().filter(|item| item.is_worthwhile());
             let unit = worthwhile().fold(0, |unit, item| common_divisor(unit, item.size[resource])).max(1);
             let all: i128 = worthwhile().map(|item| i128::from(item.size[resource]) * i128::from(item.most)).sum();
             // A resource with room for everything need not be looked at.
@@ -48,10 +72,8 @@ impl Ceiling {
         if points.saturating_mul(items.len() + 1) > TABLE_MAX {
             return Self::Pieces;
         }
-        let all: Option<i128> = items.iter().try_fold(0_i128, |sum, item| {
-            item.gain.max(0).checked_mul(i128::from(item.most)).and_then(|gain| gain.checked_add(sum))
-        });
-        let best = match all.and_then(|all| i64::try_from(all).ok()) {
+        let all = items.iter().fold(0_i128, |sum, item| sum.saturating_add(item.all()));
+        let best = match i64::try_from(all).ok() {
             Some(_) => Gains::Small(table(items, &units, points, |gain| i64::try_from(gain).unwrap_or(i64::MAX))),
             None => Gains::Large(table(items, &units, points, |gain| gain)),
         };
@@ -88,26 +110,25 @@ fn table<T: Copy + Default + Ord + std::ops::Add<Output = T>>(
         let (own, after) = best.split_at_mut((depth + 1) * points);
         let own = &mut own[depth * points..];
         own.copy_from_slice(&after[..points]);
-        if item.gain <= 0 {
-            continue;
-        }
-        // So many at once, in powers of two: together they make every number up to the most.
-        let mut left = item.most;
-        let mut batch = 1_i64;
-        while left > 0 {
-            let count = batch.min(left);
-            left -= count;
-            batch = batch.saturating_mul(2);
-            let Some((needed, step)) = steps_of(item.size, count, units, points) else { break };
-            let gain = number(item.gain * i128::from(count));
-            if step == 0 {
-                own.iter_mut().for_each(|best| *best = *best + gain);
-                continue;
-            }
-            part.copy_from_slice(own);
-            for point in step..points {
-                if fits(point, &needed, units, points) {
-                    own[point] = part[point].max(part[point - step] + gain);
+        for (gain, most) in item.gains().into_iter().filter(|(gain, _)| *gain > 0) {
+            // So many at once, in powers of two: together they make every number up to the most.
+            let mut left = most;
+            let mut batch = 1_i64;
+            while left > 0 {
+                let count = batch.min(left);
+                left -= count;
+                batch = batch.saturating_mul(2);
+                let Some((needed, step)) = steps_of(item.size, count, units, points) else { break };
+                let gain = number(gain * i128::from(count));
+                if step == 0 {
+                    own.iter_mut().for_each(|best| *best = *best + gain);
+                    continue;
+                }
+                part.copy_from_slice(own);
+                for point in step..points {
+                    if fits(point, &needed, units, points) {
+                        own[point] = part[point].max(part[point - step] + gain);
+                    }
                 }
             }
         }
@@ -137,17 +158,17 @@ fn fits(point: usize, needed: &[usize], units: &[(i64, usize)], points: usize) -
 }
 
 fn pieces(items: &[Item<'_>], room: &[i64]) -> i128 {
-    let worthwhile = || items.iter().filter(|item| item.gain > 0);
-    let mut bound: i128 = worthwhile().map(|item| item.gain * i128::from(item.most)).sum();
+    let worthwhile = || items.iter().filter(|item| item.is_worthwhile());
+    let mut bound: i128 = worthwhile().map(Item::all).sum();
     for (resource, room) in room.iter().enumerate() {
         let mut weightless = 0_i128;
         let mut best = 0_i128;
         for item in worthwhile() {
             let size = item.size[resource];
             if size == 0 {
-                weightless += item.gain * i128::from(item.most);
+                weightless += item.all();
             } else {
-                let all = item.gain * i128::from(*room);
+                let all = item.gains()[0].0.max(item.gain) * i128::from(*room);
                 best = best.max((all + i128::from(size) - 1) / i128::from(size));
             }
         }

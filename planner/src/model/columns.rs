@@ -149,7 +149,7 @@ struct Worth<'a> {
     prices: &'a Prices,
     /// What one more instance of each type adds, for measures that are linear in it.
     gains: Vec<i128>,
-    /// What it adds if it stays; only for the order of the walk.
+    /// What it adds beyond that if it stays: for as many as there are today.
     extra: Vec<i128>,
     /// Variables whose measures are not linear; they are bounded on the way and known once the multiset is complete.
     rest: Vec<usize>,
@@ -171,10 +171,11 @@ impl<'a> Worth<'a> {
                 Some(_) if price == 0 => {}
                 Some(Measure::Count { kind, groups }) => gains[*kind] += if groups[group] { price } else { 0 },
                 Some(Measure::Cost) => inhabited += price * i128::from(described.cost),
+                Some(Measure::Inhabited { group: only }) => inhabited += if *only == group { price } else { 0 },
+                Some(Measure::Kept { kind }) if price > 0 => {
+                    extra[*kind] += if described.today[*kind] > 0 { price } else { 0 };
+                }
                 Some(measure) => {
-                    if let Measure::Kept { kind } = measure {
-                        extra[*kind] += if described.today[*kind] > 0 { price } else { 0 };
-                    }
                     if measure.range(group, described) != (0, 0) {
                         rest.push(variable);
                     }
@@ -182,6 +183,27 @@ impl<'a> Worth<'a> {
             }
         }
         Self { model, group, prices, gains, extra, rest, inhabited }
+    }
+
+    /// What so many instances of a type add.
+    fn of(&self, kind: usize, count: i64) -> i128 {
+        let stay = count.min(self.model.groups[self.group].today[kind]);
+        self.gains[kind] * i128::from(count) + self.extra[kind] * i128::from(stay)
+    }
+
+    /// The types that measures which are not linear depend on.
+    fn types_of_rest(&self) -> std::collections::BTreeSet<usize> {
+        let mut types = std::collections::BTreeSet::new();
+        for measure in self.rest.iter().filter_map(|variable| self.model.measures[*variable].as_ref()) {
+            match measure {
+                Measure::Local { number, .. } => number.add_types(&mut types),
+                Measure::Kept { kind } => {
+                    types.insert(*kind);
+                }
+                Measure::Count { .. } | Measure::Cost | Measure::Inhabited { .. } => {}
+            }
+        }
+        types
     }
 
     /// What measures that are not linear add for these counts.
@@ -227,6 +249,9 @@ struct Walk<'a> {
     search: Search,
 }
 
+/// Types are decided first for the sake of measures that are not linear if these are at most so many.
+const REST_MAX: usize = 40;
+
 /// How many steps to walk between two questions whether to go on.
 const STEPS_BETWEEN: u64 = 4_096;
 
@@ -247,10 +272,18 @@ impl<'a> Walk<'a> {
                 .unwrap_or(0)
                 .max(1)
         };
-        order.sort_by_key(|kind| (-(gain(*kind) * 1_000 / weight(*kind)), *kind));
+        // Before them those that decide about more than their own gain: what is left is then a plain knapsack.
+        let first = if worth.rest.len() <= REST_MAX { worth.types_of_rest() } else { Default::default() };
+        order.sort_by_key(|kind| (!first.contains(kind), -(gain(*kind) * 1_000 / weight(*kind)), *kind));
         let items: Vec<Item<'a>> = order
             .iter()
-            .map(|kind| Item { gain: worth.gains[*kind], size: &case.sizes[*kind], most: case.most[*kind] })
+            .map(|kind| Item {
+                gain: worth.gains[*kind],
+                extra: worth.extra[*kind],
+                extra_most: worth.model.groups[worth.group].today[*kind].min(case.most[*kind]),
+                size: &case.sizes[*kind],
+                most: case.most[*kind],
+            })
             .collect();
         let mut most = vec![0; case.most.len()];
         order.iter().for_each(|kind| most[*kind] = case.most[*kind]);
@@ -297,7 +330,7 @@ impl<'a> Walk<'a> {
         for count in (0..=most).rev() {
             (self.least[kind], self.most[kind]) = (count, count);
             self.take(kind, count);
-            goes_on = self.walk(depth + 1, worth + self.items[depth].gain * i128::from(count), visit, floor);
+            goes_on = self.walk(depth + 1, worth + self.worth.of(kind, count), visit, floor);
             self.take(kind, -count);
             if !goes_on {
                 break;

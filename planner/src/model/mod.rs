@@ -54,6 +54,8 @@ pub(crate) enum Measure {
     Count { kind: usize, groups: Vec<bool> },
     /// The cost of the node if it hosts anything.
     Cost,
+    /// 1 if a node of this group hosts anything.
+    Inhabited { group: usize },
     /// Any other number about a node, over some groups.
     Local { number: Local, groups: Vec<bool> },
     /// Components of a type that stay where they are today.
@@ -78,6 +80,7 @@ impl Measure {
                     0
                 }
             }
+            Self::Inhabited { group } => i64::from(*group == position && counts.iter().any(|count| *count > 0)),
             Self::Local { number, groups } => {
                 if groups[position] {
                     number.evaluate(counts)
@@ -101,6 +104,7 @@ impl Measure {
             Self::Local { number, groups } if groups[position] => number.range(least, most),
             Self::Count { .. } | Self::Local { .. } => (0, 0),
             Self::Cost => (0, group.cost),
+            Self::Inhabited { group } => (0, i64::from(*group == position)),
             Self::Kept { kind } => (least[*kind].min(group.today[*kind]), most[*kind].min(group.today[*kind])),
         }
     }

@@ -87,7 +87,7 @@ fn on_the_same_node(model: &Model, better: usize, worse: usize) -> bool {
         model.groups[group].filters.iter().all(constant)
             && model.measures.iter().flatten().all(|measure| match measure {
                 Measure::Local { number, groups } => !groups[group] || constant(number),
-                Measure::Count { .. } | Measure::Cost | Measure::Kept { .. } => true,
+                Measure::Count { .. } | Measure::Cost | Measure::Inhabited { .. } | Measure::Kept { .. } => true,
             })
     };
     smaller
@@ -104,7 +104,7 @@ fn on_a_free_node(model: &Model, better: usize, worse: usize, useful: i64, free:
         described.filters.iter().all(|filter| passes_without(filter, worse, &described.most))
             && model.measures.iter().flatten().all(|measure| match measure {
                 Measure::Local { number, groups } => !groups[*group] || trend(number, worse) == Trend::Constant,
-                Measure::Count { .. } | Measure::Cost | Measure::Kept { .. } => true,
+                Measure::Count { .. } | Measure::Cost | Measure::Inhabited { .. } | Measure::Kept { .. } => true,
             })
     });
     // Leaving a node may lower the cost; no row or goal may want it high.

@@ -34,7 +34,7 @@ pub(super) fn split(model: Model) -> Reduced {
             }
             Some(Measure::Local { number: number.clone(), groups: included })
         }
-        Some(Measure::Cost | Measure::Kept { .. }) | None => measure.clone(),
+        Some(Measure::Cost | Measure::Inhabited { .. } | Measure::Kept { .. }) | None => measure.clone(),
     });
     let measures = measures.collect();
     Reduced { model: Model { groups, measures, ..model }, origins, split: chosen }
@@ -54,6 +54,7 @@ pub(super) fn is_roomy(model: &Model, position: usize) -> bool {
     let free = model.measures.iter().flatten().all(|measure| match measure {
         Measure::Count { .. } => true,
         Measure::Cost => group.cost == 0,
+        Measure::Inhabited { group } => *group != position,
         Measure::Kept { kind } => group.number() == 1 || group.today[*kind] == 0,
         Measure::Local { number, groups } => !groups[position] || number.range(&nothing, &group.most) == (0, 0),
     });

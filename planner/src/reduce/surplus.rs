@@ -181,8 +181,8 @@ fn protect_by_other_measures(model: &Model, terms: &[(usize, i64)], sign: i64, a
         match &model.measures[*variable] {
             None | Some(Measure::Count { .. }) => {}
             // Removing an instance lowers the cost or leaves it.
-            Some(Measure::Cost) if factor <= 0 => {}
-            Some(Measure::Cost) => {
+            Some(Measure::Cost | Measure::Inhabited { .. }) if factor <= 0 => {}
+            Some(Measure::Cost | Measure::Inhabited { .. }) => {
                 all.iter_mut().for_each(|protection| protection.groups.extend(0..model.groups.len()));
             }
             Some(Measure::Kept { .. }) if factor <= 0 => {}

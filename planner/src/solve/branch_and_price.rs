@@ -295,7 +295,7 @@ impl Stage<'_, '_> {
             let here = used.iter().filter(|(column, _)| column.group == *group);
             let inhabited = here.filter(|(column, _)| column.counts.iter().any(|count| *count > 0));
             let value: f64 = inhabited.map(|(_, value)| value).sum();
-            offer(value, &|| Split::Measure(self.inhabited(*group), value));
+            offer(value, &|| Split::Measure(Measure::Inhabited { group: *group }, value));
         }
         if best.is_some() {
             return best.map(|(_, split)| split);
@@ -369,13 +369,6 @@ impl Stage<'_, '_> {
 
     fn only(&self, group: usize) -> Vec<bool> {
         (0..self.model.groups.len()).map(|other| other == group).collect()
-    }
-
-    /// How many nodes of a group host anything.
-    fn inhabited(&self, group: usize) -> Measure {
-        let all = Local::Add((0..self.model.types()).map(Local::Count).collect());
-        let number = Local::Compare(Comparison::Greater, Box::new(all), Box::new(Local::Integer(0)));
-        Measure::Local { number, groups: self.only(group) }
     }
 
     /// Looks for a placement with the numbers that the answer has on each group, rounded: nodes are packed one by one.
