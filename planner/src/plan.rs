@@ -72,7 +72,7 @@ fn lines(faults: &[Fault]) -> String {
 
 /// Finds the best target for a problem. `go_on` is told about progress and asked whether to continue.
 pub fn plan(problem: &Problem, go_on: &mut dyn FnMut(&Progress) -> bool) -> Result<Plan, PlanError> {
-    plan_with(problem, &mut Microlp, go_on)
+    plan_with(problem, &mut Microlp::default(), go_on)
 }
 
 /// As [`plan`], with another engine for linear programs.
@@ -194,7 +194,7 @@ pub fn trade_offs(
     let mut watch = Watch::new(go_on);
     let mut table = Vec::new();
     while table.len() < rows_max {
-        let Answer::Placed { goals, .. } = solve(&model, &mut Microlp, &mut watch) else { break };
+        let Answer::Placed { goals, .. } = solve(&model, &mut Microlp::default(), &mut watch) else { break };
         let [cost, stopped] = goals.as_slice() else { break };
         let proven = cost.bound == Some(cost.value) && stopped.bound == Some(stopped.value);
         table.push(TradeOff { cost: cost.value, stopped: stopped.value, proven });

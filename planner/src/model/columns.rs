@@ -175,11 +175,8 @@ impl<'a> Worth<'a> {
                 Some(Measure::Kept { kind }) if price > 0 => {
                     extra[*kind] += if described.today[*kind] > 0 { price } else { 0 };
                 }
-                Some(measure) => {
-                    if measure.range(group, described) != (0, 0) {
-                        rest.push(variable);
-                    }
-                }
+                Some(measure) if measure.range(group, described) == (0, 0) => {}
+                Some(_) => rest.push(variable),
             }
         }
         Self { model, group, prices, gains, extra, rest, inhabited }

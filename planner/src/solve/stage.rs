@@ -103,6 +103,17 @@ impl Stage<'_, '_> {
         limit: f64,
     ) -> Option<Relaxed> {
         let Belief::Optimum(multipliers) = self.engine.solve(&dual(program, limit)) else { return None };
+        self.relaxed_by(&multipliers, objective, bounds, rows)
+    }
+
+    /// The same, from multipliers for the program's rows.
+    pub(crate) fn relaxed_by(
+        &self,
+        multipliers: &[f64],
+        objective: &[i64],
+        bounds: &[(i64, i64)],
+        rows: &[Row],
+    ) -> Option<Relaxed> {
         let mut all = multipliers.iter().copied();
         let mut links = Vec::with_capacity(bounds.len());
         for measure in &self.model.measures {
