@@ -1,4 +1,4 @@
-//! The whole way: model, placement, wiring, verification, and the explanation if there is none.
+//! Plans a target: model, placement, wiring, verification; or the explanation why there is none.
 
 use crate::configuration::Configuration;
 use crate::explain::{Contradiction, contradiction};
@@ -19,11 +19,11 @@ use crate::wiring::wire;
 pub enum Status {
     /// Proven: no answer is better.
     Optimal,
-    /// An answer, but the search for a better one or for a proof was stopped.
+    /// An answer without a proof that it is best; [`Plan::unfinished`] says why.
     Feasible,
     /// Proven: there is no answer.
     Infeasible,
-    /// The search was stopped before it found an answer.
+    /// Neither an answer nor a proof that there is none; [`Plan::unfinished`] says why.
     Unknown,
 }
 
@@ -93,8 +93,8 @@ pub fn plan_with(
         Answer::Placed { uses, goals, unfinished, .. } => {
             let mut target = placed(problem, &model, &uses);
             let Some(wired) = wire(problem, &target, engine, &mut watch) else {
-                // Counts that are accepted can be wired; only being stopped leads here.
-                return Ok(Plan { unfinished: Some(Unfinished::Stopped), ..Plan::without(Status::Unknown) });
+                // Counts that were accepted can be wired, unless numbers are too large to compute with.
+                return Ok(Plan { unfinished: Some(Unfinished::TooLarge), ..Plan::without(Status::Unknown) });
             };
             target.bindings = wired.bindings;
             Ok(Plan { unfinished, ..verified(problem, target, &goals, wired.proven)? })

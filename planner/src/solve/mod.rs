@@ -20,6 +20,7 @@ use crate::reduce::Reduced;
 use engine::Engine;
 use search::Outcome;
 use stage::{Incumbent, Stage, step_of, value_of};
+use std::fmt;
 use watch::Watch;
 
 /// How often each column is used.
@@ -33,7 +34,7 @@ pub(crate) struct GoalResult {
     pub(crate) bound: Option<i128>,
 }
 
-/// Why something is not proven.
+/// Why the best answer is not proven, or none was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfinished {
     /// The caller stopped the search.
@@ -42,6 +43,19 @@ pub enum Unfinished {
     Numerical,
     /// The optimum of a goal is too large a number to hold on to while later goals are optimised.
     TooLarge,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped => f.write_str("the search was stopped"),
+            Self::Numerical => {
+                let most = search::COLUMNS_MAX;
+                write!(f, "a linear program could not be solved, and more than {most} columns are too many to list")
+            }
+            Self::TooLarge => f.write_str("a goal exceeds 2^52, beyond which the planner does not compute exactly"),
+        }
+    }
 }
 
 /// The answer of the solver.

@@ -16,7 +16,7 @@ const LISTED_MAX: usize = 400;
 /// Listed columns are searched through up to this many branches, before columns are made while branching.
 const BRANCHES_MAX: u64 = 500;
 /// More columns than this are never listed.
-const COLUMNS_MAX: usize = 20_000;
+pub(super) const COLUMNS_MAX: usize = 20_000;
 /// The engine is not asked to guess over more columns than this.
 const GUESS_COLUMNS_MAX: usize = 1_000;
 /// The effort of the engine's own search for a good placement.
