@@ -32,6 +32,7 @@ mod model;
 mod placement;
 pub mod plan;
 pub mod problem;
+mod reduce;
 pub mod report;
 pub mod scale;
 pub mod sequence;
@@ -42,4 +43,4 @@ pub mod zephyrus;
 
 pub use model::ModelError;
 pub use solve::engine::{Belief, Engine, LinearProgram, LinearRow, Microlp};
-pub use solve::watch::Progress;
+pub use solve::watch::{Method, Progress};

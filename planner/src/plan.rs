@@ -1,4 +1,4 @@
-//! The whole way: model, placement, wiring, verification, and the explanation if there is none.
+//! Plans a target: model, placement, wiring, verification; or the explanation why there is none.
 
 use crate::configuration::Configuration;
 use crate::explain::{Contradiction, contradiction};
@@ -7,6 +7,7 @@ use crate::model::{Model, ModelError, Row, Selection};
 use crate::placement::placed;
 use crate::problem::Problem;
 use crate::sequence::{Circle, Sequence, sequence};
+pub use crate::solve::Unfinished;
 use crate::solve::engine::{Engine, Microlp};
 use crate::solve::watch::{Progress, Watch};
 use crate::solve::{Answer, GoalResult, solve};
@@ -18,11 +19,11 @@ use crate::wiring::wire;
 pub enum Status {
     /// Proven: no answer is better.
     Optimal,
-    /// An answer, but the search for a better one or for a proof was stopped.
+    /// An answer without a proof that it is best; [`Plan::unfinished`] says why.
     Feasible,
     /// Proven: there is no answer.
     Infeasible,
-    /// The search was stopped before it found an answer.
+    /// Neither an answer nor a proof that there is none; [`Plan::unfinished`] says why.
     Unknown,
 }
 
@@ -49,6 +50,8 @@ pub struct Plan {
     pub bindings_proven: bool,
     /// A bound for the first goal, when no answer was found in time.
     pub bound: Option<i128>,
+    /// Why a goal is not proven, if one is not.
+    pub unfinished: Option<Unfinished>,
     /// Demands that cannot hold together, if there is no answer.
     pub contradiction: Contradiction,
 }
@@ -69,7 +72,7 @@ fn lines(faults: &[Fault]) -> String {
 
 /// Finds the best target for a problem. `go_on` is told about progress and asked whether to continue.
 pub fn plan(problem: &Problem, go_on: &mut dyn FnMut(&Progress) -> bool) -> Result<Plan, PlanError> {
-    plan_with(problem, &mut Microlp, go_on)
+    plan_with(problem, &mut Microlp::default(), go_on)
 }
 
 /// As [`plan`], with another engine for linear programs.
@@ -84,15 +87,17 @@ pub fn plan_with(
         Answer::Infeasible => {
             Ok(Plan { contradiction: contradiction(problem, engine, &mut watch), ..Plan::without(Status::Infeasible) })
         }
-        Answer::Unknown { bound } => Ok(Plan { bound, ..Plan::without(Status::Unknown) }),
-        Answer::Placed { uses, goals, .. } => {
+        Answer::Unknown { bound, reason } => {
+            Ok(Plan { bound, unfinished: Some(reason), ..Plan::without(Status::Unknown) })
+        }
+        Answer::Placed { uses, goals, unfinished, .. } => {
             let mut target = placed(problem, &model, &uses);
             let Some(wired) = wire(problem, &target, engine, &mut watch) else {
-                // Counts that are accepted can be wired; only being stopped leads here.
-                return Ok(Plan::without(Status::Unknown));
+                // Counts that were accepted can be wired, unless numbers are too large to compute with.
+                return Ok(Plan { unfinished: Some(Unfinished::TooLarge), ..Plan::without(Status::Unknown) });
             };
             target.bindings = wired.bindings;
-            verified(problem, target, &goals, wired.proven)
+            Ok(Plan { unfinished, ..verified(problem, target, &goals, wired.proven)? })
         }
     }
 }
@@ -133,6 +138,7 @@ fn verified(
         binding_values: binding_goal_values(problem, &target),
         bindings_proven,
         bound: None,
+        unfinished: None,
         contradiction: Contradiction::default(),
         objectives,
         target,
@@ -149,6 +155,7 @@ impl Plan {
             binding_values: Vec::new(),
             bindings_proven: false,
             bound: None,
+            unfinished: None,
             contradiction: Contradiction::default(),
         }
     }
@@ -187,7 +194,7 @@ pub fn trade_offs(
     let mut watch = Watch::new(go_on);
     let mut table = Vec::new();
     while table.len() < rows_max {
-        let Answer::Placed { goals, .. } = solve(&model, &mut Microlp, &mut watch) else { break };
+        let Answer::Placed { goals, .. } = solve(&model, &mut Microlp::default(), &mut watch) else { break };
         let [cost, stopped] = goals.as_slice() else { break };
         let proven = cost.bound == Some(cost.value) && stopped.bound == Some(stopped.value);
         table.push(TradeOff { cost: cost.value, stopped: stopped.value, proven });

@@ -66,6 +66,9 @@ impl Report {
         if let Some(gap) = plan.gap() {
             object.insert("gap".to_owned(), number(gap));
         }
+        if matches!(plan.status, Status::Feasible | Status::Unknown) {
+            object.insert("reason".to_owned(), json!(plan.reason()));
+        }
         if plan.status == Status::Infeasible {
             object.insert("contradiction".to_owned(), json!(plan.contradiction.demands));
             object.insert("because".to_owned(), json!(plan.contradiction.because));
@@ -127,6 +130,11 @@ impl Plan {
         open.or(self.objectives.first()).map_or(self.bound, |objective| objective.bound)
     }
 
+    /// Why the answer is not proven.
+    pub fn reason(&self) -> String {
+        self.unfinished.map_or_else(|| "it is not proven".to_owned(), |reason| reason.to_string())
+    }
+
     /// How far the first unproven goal may be from its optimum.
     pub fn gap(&self) -> Option<i128> {
         let open = self.objectives.iter().find(|objective| objective.bound != Some(objective.value))?;
@@ -143,9 +151,12 @@ impl fmt::Display for Report {
         let plan = &self.plan;
         match plan.status {
             Status::Optimal => writeln!(f, "optimal: proven, nothing is better")?,
-            Status::Feasible => writeln!(f, "feasible: the search was stopped, a better answer may exist")?,
-            Status::Unknown => writeln!(f, "unknown: the search was stopped before it found an answer")?,
+            Status::Feasible => writeln!(f, "feasible: {}; a better answer may exist", plan.reason())?,
+            Status::Unknown => writeln!(f, "unknown: {}; no answer was found", plan.reason())?,
             Status::Infeasible => write!(f, "infeasible: {}", plan.contradiction)?,
+        }
+        if let (Status::Unknown, Some(bound)) = (plan.status, plan.bound) {
+            writeln!(f, "proven: every answer costs at least {bound} by the first goal")?;
         }
         if !plan.has_target() {
             return Ok(());

@@ -151,7 +151,7 @@ fn an_engine_that_lies_can_waste_time_but_never_make_a_wrong_claim() {
     for seed in 20_000..20_150 {
         let Sample { problem, specification } = sample(&mut Dice::new(seed));
         let honest = plan(&problem, &mut |_| true).unwrap();
-        let mut liar = Liar { dice: Dice::new(seed), engine: Microlp };
+        let mut liar = Liar { dice: Dice::new(seed), engine: Microlp::default() };
         let mut steps = 0;
         let told = plan_with(&problem, &mut liar, &mut |_| {
             steps += 1;

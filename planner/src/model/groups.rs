@@ -83,7 +83,16 @@ pub(super) fn groups(problem: &Problem, lifted: &BTreeSet<usize>, single: &BTree
         for ((_, today), members) in alike {
             let today = if today.is_empty() { vec![0; problem.types.len()] } else { today };
             let (room, most) = (room.clone(), most.clone());
-            groups.push(Group { class: position, members, room, cost: class.cost, today, most, filters: Vec::new() });
+            groups.push(Group {
+                class: position,
+                members,
+                room,
+                cost: class.cost,
+                today,
+                most,
+                filters: Vec::new(),
+                cases: Vec::new(),
+            });
         }
     }
     groups

@@ -21,6 +21,24 @@ pub(crate) enum Local {
 }
 
 impl Local {
+    /// Adds the types that the number depends on.
+    pub(crate) fn add_types(&self, types: &mut std::collections::BTreeSet<usize>) {
+        match self {
+            Self::Integer(_) => {}
+            Self::Count(kind) => {
+                types.insert(*kind);
+            }
+            Self::Add(parts) | Self::All(parts) | Self::Any(parts) => {
+                parts.iter().for_each(|part| part.add_types(types));
+            }
+            Self::Multiply(left, right) | Self::Compare(_, left, right) => {
+                left.add_types(types);
+                right.add_types(types);
+            }
+            Self::Negate(inner) | Self::Absolute(inner) | Self::Not(inner) => inner.add_types(types),
+        }
+    }
+
     pub(crate) fn evaluate(&self, counts: &[i64]) -> i64 {
         match self {
             Self::Integer(value) => *value,

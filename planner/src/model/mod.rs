@@ -37,6 +37,8 @@ pub(crate) struct Group {
     pub(crate) most: Vec<i64>,
     /// What must hold for each node.
     pub(crate) filters: Vec<Local>,
+    /// All contents that pass the filters, case by case.
+    pub(crate) cases: Vec<columns::Case>,
 }
 
 impl Group {
@@ -52,6 +54,8 @@ pub(crate) enum Measure {
     Count { kind: usize, groups: Vec<bool> },
     /// The cost of the node if it hosts anything.
     Cost,
+    /// 1 if a node of this group hosts anything.
+    Inhabited { group: usize },
     /// Any other number about a node, over some groups.
     Local { number: Local, groups: Vec<bool> },
     /// Components of a type that stay where they are today.
@@ -76,6 +80,7 @@ impl Measure {
                     0
                 }
             }
+            Self::Inhabited { group } => i64::from(*group == position && counts.iter().any(|count| *count > 0)),
             Self::Local { number, groups } => {
                 if groups[position] {
                     number.evaluate(counts)
@@ -99,6 +104,7 @@ impl Measure {
             Self::Local { number, groups } if groups[position] => number.range(least, most),
             Self::Count { .. } | Self::Local { .. } => (0, 0),
             Self::Cost => (0, group.cost),
+            Self::Inhabited { group } => (0, i64::from(*group == position)),
             Self::Kept { kind } => (least[*kind].min(group.today[*kind]), most[*kind].min(group.today[*kind])),
         }
     }
@@ -195,7 +201,9 @@ impl Selection {
 
 impl Model {
     pub(crate) fn new(problem: &Problem, selection: &Selection) -> Result<Self, ModelError> {
-        compile::model(problem, selection)
+        let mut model = compile::model(problem, selection)?;
+        crate::reduce::cover(&mut model);
+        Ok(model)
     }
 
     /// How many types there are.

@@ -39,23 +39,66 @@ pub trait Engine {
 
     /// A good point at which the marked variables have whole values, found with limited effort.
     fn solve_whole(&mut self, program: &LinearProgram, whole: &[bool], effort: u64) -> Belief;
+
+    /// As [`Engine::solve`], for a program to which rows will be added.
+    fn begin(&mut self, program: &LinearProgram) -> Belief {
+        self.solve(program)
+    }
+
+    /// An optimum of the program of the last [`Engine::begin`] with these rows and those added before; `None` if the engine can
+    /// only start afresh.
+    fn extended(&mut self, rows: &[LinearRow]) -> Option<Belief> {
+        let _ = rows;
+        None
+    }
 }
 
 /// The default engine.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Microlp;
+#[derive(Debug, Default)]
+pub struct Microlp {
+    /// The optimum of the program that rows are added to.
+    last: Option<(microlp::Solution, Vec<microlp::Variable>)>,
+}
 
 impl Engine for Microlp {
     fn solve(&mut self, program: &LinearProgram) -> Belief {
-        run(program, &[], None)
+        run(program, &[], None).0
     }
 
     fn solve_whole(&mut self, program: &LinearProgram, whole: &[bool], effort: u64) -> Belief {
-        run(program, whole, Some(effort))
+        run(program, whole, Some(effort)).0
+    }
+
+    fn begin(&mut self, program: &LinearProgram) -> Belief {
+        let (belief, last) = run(program, &[], None);
+        self.last = last;
+        belief
+    }
+
+    fn extended(&mut self, rows: &[LinearRow]) -> Option<Belief> {
+        let (mut solution, variables) = self.last.take()?;
+        for row in rows {
+            let (terms, comparison) = constraint(row, &variables);
+            solution = solution.add_constraint(terms, comparison, row.amount).ok()?.into_solution().ok()?;
+        }
+        let values = variables.iter().map(|variable| solution.var_value(*variable)).collect();
+        self.last = Some((solution, variables));
+        Some(Belief::Optimum(values))
     }
 }
 
-fn run(program: &LinearProgram, marked: &[bool], effort: Option<u64>) -> Belief {
+/// What was solved, to be solved again with more rows.
+type Solved = (microlp::Solution, Vec<microlp::Variable>);
+
+fn constraint(
+    row: &LinearRow,
+    variables: &[microlp::Variable],
+) -> (Vec<(microlp::Variable, f64)>, microlp::ComparisonOp) {
+    let terms = row.terms.iter().map(|(variable, factor)| (variables[*variable], *factor)).collect();
+    (terms, if row.equal { microlp::ComparisonOp::Eq } else { microlp::ComparisonOp::Ge })
+}
+
+fn run(program: &LinearProgram, marked: &[bool], effort: Option<u64>) -> (Belief, Option<Solved>) {
     let mut problem = microlp::Problem::new(microlp::OptimizationDirection::Minimize);
     let variables: Vec<microlp::Variable> = program
         .objective
@@ -71,20 +114,21 @@ fn run(program: &LinearProgram, marked: &[bool], effort: Option<u64>) -> Belief 
         })
         .collect();
     for row in &program.rows {
-        let terms: Vec<(microlp::Variable, f64)> =
-            row.terms.iter().map(|(variable, factor)| (variables[*variable], *factor)).collect();
-        let comparison = if row.equal { microlp::ComparisonOp::Eq } else { microlp::ComparisonOp::Ge };
+        let (terms, comparison) = constraint(row, &variables);
         problem.add_constraint(terms.as_slice(), comparison, row.amount);
     }
     let mut options = microlp::SolveOptions::default();
     options.node_limit = effort;
     match problem.solve_with(options) {
         Ok(outcome) => match outcome.into_solution() {
-            Ok(solution) => Belief::Optimum(variables.iter().map(|variable| solution.var_value(*variable)).collect()),
-            Err(_) => Belief::Unknown,
+            Ok(solution) => {
+                let values = variables.iter().map(|variable| solution.var_value(*variable)).collect();
+                (Belief::Optimum(values), Some((solution, variables)))
+            }
+            Err(_) => (Belief::Unknown, None),
         },
-        Err(microlp::Error::Infeasible) => Belief::Infeasible,
-        Err(_) => Belief::Unknown,
+        Err(microlp::Error::Infeasible) => (Belief::Infeasible, None),
+        Err(_) => (Belief::Unknown, None),
     }
 }
 
@@ -127,6 +171,10 @@ pub(crate) fn dual(program: &LinearProgram, limit: f64) -> LinearProgram {
     }
     for (variable, mut terms) in by_variable.into_iter().enumerate() {
         let (low, high) = program.bounds[variable];
+        // A variable with one value only makes no demand on multipliers.
+        if low >= high {
+            continue;
+        }
         if high.is_finite() {
             terms.push((dual.objective.len(), 1.0));
             dual.objective.push(high - low);

@@ -5,6 +5,7 @@
 
 use super::bound::{Relaxed, SCALE, rounded_up};
 use super::boxes::tighten;
+use super::engine::{Belief, LinearProgram, LinearRow, dual, float};
 use super::stage::Stage;
 use crate::model::Row;
 use crate::model::columns::{Column, Search};
@@ -37,10 +38,69 @@ struct Round {
     empty_group: bool,
 }
 
+/// Multipliers for the rows of a program that gets more and more columns: for the engine, a program that gets more rows.
+struct Multipliers {
+    dual: LinearProgram,
+    /// How many columns it has.
+    columns: usize,
+    begun: bool,
+    /// The row of the program that links each variable to the columns.
+    links: Vec<Option<usize>>,
+    /// The first of the rows for numbers of nodes.
+    groups: usize,
+}
+
+impl Multipliers {
+    fn new(stage: &Stage<'_, '_>, objective: &[i64], bounds: &[(i64, i64)], rows: &[Row], limit: f64) -> Self {
+        let program = stage.program(objective, bounds, rows, stage.columns, None);
+        let mut groups = 0;
+        let links = stage.model.measures.iter().map(|measure| {
+            measure.as_ref().map(|_| {
+                groups += 1;
+                groups - 1
+            })
+        });
+        let links = links.collect();
+        Self { dual: dual(&program, limit), columns: stage.columns.len(), begun: false, links, groups }
+    }
+
+    /// The multipliers over all columns that are known now.
+    fn next(&mut self, stage: &mut Stage<'_, '_>) -> Option<Vec<f64>> {
+        let rows: Vec<LinearRow> = stage.columns[self.columns..].iter().map(|column| self.row(column)).collect();
+        self.columns = stage.columns.len();
+        self.dual.rows.extend(rows.iter().cloned());
+        let belief = if self.begun { stage.engine.extended(&rows) } else { None };
+        self.begun = true;
+        match belief.unwrap_or_else(|| stage.engine.begin(&self.dual)) {
+            Belief::Optimum(values) => Some(values),
+            Belief::Infeasible | Belief::Unknown => None,
+        }
+    }
+
+    fn row(&self, column: &Column) -> LinearRow {
+        let mut terms: Vec<(usize, f64)> = column
+            .values
+            .iter()
+            .filter_map(|(variable, value)| Some((self.links[*variable]?, -float(*value))))
+            .collect();
+        terms.push((self.groups + column.group, -1.0));
+        LinearRow { terms, equal: false, amount: 0.0 }
+    }
+}
+
 impl Stage<'_, '_> {
-    /// Bounds the goal from below and gathers the columns that matter.
+    /// Bounds the goal from below over the whole model and gathers the columns that matter.
     pub(crate) fn root(&mut self) -> Root {
-        let mut bounds = self.model.bounds.clone();
+        self.first_columns();
+        // With a placement at hand there is nothing to ask.
+        let known = self.incumbent.is_some();
+        self.bounded_in(self.model.bounds.clone(), known, true)
+    }
+
+    /// Bounds the goal from below over a box. `feasible`: whether the box is known to hold a placement; `whole`: whether it
+    /// is the whole model, so that its bound is one for the goal.
+    pub(crate) fn bounded_in(&mut self, bounds: Vec<(i64, i64)>, feasible: bool, whole: bool) -> Root {
+        let mut bounds = bounds;
         let mut rows = self.rows_in(&bounds);
         // Bounds make rows sharper, and those make bounds tighter.
         for _ in 0..4 {
@@ -52,11 +112,9 @@ impl Stage<'_, '_> {
         if self.closed_by_boxes(&bounds) {
             return Root::Closed;
         }
-        self.first_columns();
-        // With a placement at hand there is nothing to ask.
-        let feasible = if self.incumbent.is_some() { Some(true) } else { self.feasible(&bounds, &rows) };
+        let feasible = if feasible { Some(true) } else { self.feasible(&bounds, &rows) };
         match feasible {
-            Some(true) => self.descend(bounds, &rows),
+            Some(true) => self.descend(bounds, &rows, whole),
             Some(false) => Root::Infeasible,
             None => Root::Unknown,
         }
@@ -78,7 +136,9 @@ impl Stage<'_, '_> {
             let none = vec![0_i64; self.model.types()];
             let mut candidates = vec![none.clone(), described.today.clone()];
             // One group of each class is enough to begin with; pricing finds the rest.
-            let first = self.model.groups[..group].iter().all(|other| other.class != described.class);
+            let first = self.model.groups[..group]
+                .iter()
+                .all(|other| other.class != described.class || other.most != described.most);
             for kind in (0..self.model.types()).filter(|_| first) {
                 let mut counts = none.clone();
                 counts[kind] = described.most[kind];
@@ -103,13 +163,16 @@ impl Stage<'_, '_> {
     /// Whether the rows can be met at all, fractions allowed; `None` if the caller stopped. Adds columns on the way.
     fn feasible(&mut self, bounds: &[(i64, i64)], rows: &[Row]) -> Option<bool> {
         let nothing = vec![0_i64; bounds.len()];
+        let mut multipliers = Multipliers::new(self, &nothing, bounds, rows, 1.0);
         for _ in 0..ROUNDS_MAX {
             if !self.watch.go() {
                 return None;
             }
-            let program = self.program(&nothing, bounds, rows, self.columns, None);
+            let found = multipliers.next(self);
             // Without an opinion of the engine there is no reason to give up.
-            let Some(relaxed) = self.relaxed(&program, &nothing, bounds, rows, 1.0) else { return Some(true) };
+            let Some(relaxed) = found.and_then(|found| self.relaxed_by(&found, &nothing, bounds, rows)) else {
+                return Some(true);
+            };
             let round = self.price(&relaxed)?;
             if round.empty_group || round.bound.is_some_and(|bound| bound > 0) {
                 return Some(false);
@@ -125,15 +188,16 @@ impl Stage<'_, '_> {
         Some(true)
     }
 
-    fn descend(&mut self, bounds: Vec<(i64, i64)>, rows: &[Row]) -> Root {
+    fn descend(&mut self, bounds: Vec<(i64, i64)>, rows: &[Row], whole: bool) -> Root {
         let objective = self.objective.clone();
         let mut root: Option<(i128, Relaxed, Vec<i128>)> = None;
+        let mut multipliers = Multipliers::new(self, &objective, &bounds, rows, MULTIPLIERS_MAX);
         for _ in 0..ROUNDS_MAX {
             if !self.watch.go() {
                 break;
             }
-            let program = self.program(&objective, &bounds, rows, self.columns, None);
-            let Some(relaxed) = self.relaxed(&program, &objective, &bounds, rows, MULTIPLIERS_MAX) else { break };
+            let Some(found) = multipliers.next(self) else { break };
+            let Some(relaxed) = self.relaxed_by(&found, &objective, &bounds, rows) else { break };
             let Some(round) = self.price(&relaxed) else { break };
             let Some(bound) = round.bound else { break };
             let done = self.over_known(&relaxed).is_some_and(|known| {
@@ -141,7 +205,9 @@ impl Stage<'_, '_> {
                 rounded_up(bound, self.step) >= most && known - bound <= SCALE >> 4
             });
             if root.as_ref().is_none_or(|(known, ..)| bound > *known) {
-                self.watch.progress.bound = Some(rounded_up(bound, self.step));
+                if whole {
+                    self.watch.progress.bound = Some(rounded_up(bound, self.step) + self.constant);
+                }
                 root = Some((bound, relaxed, round.best));
             }
             if done || root.as_ref().is_some_and(|(bound, ..)| self.closes(*bound)) || !self.add_all(round.found) {

@@ -5,7 +5,8 @@
 //! what is claimed rests on `bound`, `boxes` and exact checks in `stage`.
 
 mod bound;
-mod boxes;
+pub(crate) mod boxes;
+mod branch_and_price;
 pub(crate) mod engine;
 mod generate;
 mod search;
@@ -15,9 +16,11 @@ pub(crate) mod watch;
 use crate::model::columns::Column;
 use crate::model::linear::Linear;
 use crate::model::{Model, Row};
+use crate::reduce::Reduced;
 use engine::Engine;
 use search::Outcome;
 use stage::{Incumbent, Stage, step_of, value_of};
+use std::fmt;
 use watch::Watch;
 
 /// How often each column is used.
@@ -31,6 +34,30 @@ pub(crate) struct GoalResult {
     pub(crate) bound: Option<i128>,
 }
 
+/// Why the best answer is not proven, or none was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfinished {
+    /// The caller stopped the search.
+    Stopped,
+    /// A linear program could not be solved, and there are too many columns to do without.
+    Numerical,
+    /// The optimum of a goal is too large a number to hold on to while later goals are optimised.
+    TooLarge,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped => f.write_str("the search was stopped"),
+            Self::Numerical => {
+                let most = search::COLUMNS_MAX;
+                write!(f, "a linear program could not be solved, and more than {most} columns are too many to list")
+            }
+            Self::TooLarge => f.write_str("a goal exceeds 2^52, beyond which the planner does not compute exactly"),
+        }
+    }
+}
+
 /// The answer of the solver.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
@@ -39,22 +66,28 @@ pub(crate) enum Answer {
         uses: Uses,
         values: Vec<i64>,
         goals: Vec<GoalResult>,
+        /// Why a goal is not proven, if one is not.
+        unfinished: Option<Unfinished>,
     },
     Infeasible,
     /// Stopped before any placement was found; a bound for the first goal, if known.
     Unknown {
         bound: Option<i128>,
+        reason: Unfinished,
     },
 }
 
 /// Solves the model, goal by goal.
 pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_>) -> Answer {
-    let model = &narrowed(model);
+    let original = model;
+    let reduced = Reduced::new(original);
+    let model = &reduced.model;
     let mut rows = model.rows.clone();
     let mut columns: Vec<Column> = Vec::new();
     let mut cuts = Vec::new();
     let mut best: Option<Incumbent> = None;
     let mut results: Vec<GoalResult> = Vec::new();
+    let mut unfinished = None;
     let nothing = [Linear::default()];
     // Without goals, any placement will do.
     let goals = if model.goals.is_empty() { &nothing[..] } else { &model.goals[..] };
@@ -71,6 +104,7 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
             watch: &mut *watch,
             step: step_of(model, &objective),
             objective,
+            constant: goal.constant,
             rows: rows.clone(),
             cuts: &mut cuts,
             columns: &mut columns,
@@ -78,8 +112,11 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
         };
         match stage.optimise() {
             Outcome::Infeasible if best.is_none() => return Answer::Infeasible,
-            // It held a moment ago: only an unfinished search can come here.
-            Outcome::Infeasible => break,
+            // It held a moment ago, so this is the engine's doing.
+            Outcome::Infeasible => {
+                unfinished = Some(Unfinished::Numerical);
+                break;
+            }
             Outcome::Optimal(found) => {
                 let value = found.value + goal.constant;
                 results.push(GoalResult { value, bound: Some(value) });
@@ -89,17 +126,21 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
                 match kept {
                     Some(row) => rows.push(row),
                     // The optimum cannot be held on to exactly, so later goals are left unproven.
-                    None => break,
+                    None => {
+                        unfinished = Some(Unfinished::TooLarge);
+                        break;
+                    }
                 }
             }
-            Outcome::Unfinished { best: found, bound } => {
+            Outcome::Unfinished { best: found, bound, reason } => {
+                unfinished = Some(reason);
                 let bound = bound.map(|bound| bound + goal.constant);
                 match found {
                     Some(found) => {
                         results.push(GoalResult { value: found.value + goal.constant, bound });
                         best = Some(found);
                     }
-                    None if best.is_none() => return Answer::Unknown { bound },
+                    None if best.is_none() => return Answer::Unknown { bound, reason },
                     None => {}
                 }
                 break;
@@ -107,25 +148,16 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
         }
     }
     match best {
-        Some(best) => Answer::Placed { uses: best.uses, values: best.values, goals: results },
-        None => Answer::Unknown { bound: None },
-    }
-}
-
-/// The model with no more of a type on one node than there can be of it in all: where there is far more room than anybody
-/// uses, there would be more columns than anybody can look through.
-fn narrowed(model: &Model) -> Model {
-    let mut narrowed = model.clone();
-    let mut bounds = model.bounds.clone();
-    if boxes::tighten(&mut bounds, &model.rows) {
-        for group in &mut narrowed.groups {
-            // The first variables are the numbers of each type.
-            for (most, (_, high)) in group.most.iter_mut().zip(&bounds) {
-                *most = (*most).min(*high).max(0);
+        Some(best) => {
+            let (uses, values) = reduced.restored(original, best.uses, &best.values);
+            // Slots may understate how much stays; the restored columns say how much really does.
+            for (result, goal) in results.iter_mut().zip(&original.goals) {
+                result.value = value_of(&objective(original, goal), &values) + goal.constant;
             }
+            Answer::Placed { uses, values, goals: results, unfinished }
         }
+        None => Answer::Unknown { bound: None, reason: Unfinished::Numerical },
     }
-    narrowed
 }
 
 fn objective(model: &Model, goal: &Linear) -> Vec<i64> {

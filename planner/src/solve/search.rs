@@ -1,21 +1,28 @@
 //! Branch and bound, with every branch that is given up given up for an exact reason.
 
+use super::Unfinished;
 use super::bound::{Over, Relaxed, SCALE, rounded_up};
 use super::boxes::tighten;
+use super::branch_and_price::End;
 use super::engine::Belief;
 use super::generate::Root;
 use super::stage::{Flaw, Incumbent, Stage, nearest};
+use super::watch::Method;
 use crate::model::Row;
 use crate::model::columns::{Column, Search};
 
-/// More columns than this are not searched through one by one.
-const COLUMNS_MAX: usize = 20_000;
+/// Up to this many columns are listed at once; with more, they are made while branching.
+const LISTED_MAX: usize = 400;
+/// Listed columns are searched through up to this many branches, before columns are made while branching.
+const BRANCHES_MAX: u64 = 500;
+/// More columns than this are never listed.
+pub(super) const COLUMNS_MAX: usize = 20_000;
 /// The engine is not asked to guess over more columns than this.
 const GUESS_COLUMNS_MAX: usize = 1_000;
 /// The effort of the engine's own search for a good placement.
 const EFFORT: u64 = 300;
 /// How far a number may be from a whole one and still count as whole.
-const WHOLE: f64 = 1e-6;
+pub(super) const WHOLE: f64 = 1e-6;
 
 /// How the optimisation of one goal ended.
 pub(crate) enum Outcome {
@@ -25,6 +32,7 @@ pub(crate) enum Outcome {
     Unfinished {
         best: Option<Incumbent>,
         bound: Option<i128>,
+        reason: Unfinished,
     },
     Infeasible,
 }
@@ -59,7 +67,8 @@ impl Stage<'_, '_> {
                 Root::Infeasible => return Outcome::Infeasible,
                 Root::Closed => return self.finished(),
                 Root::Unknown => {
-                    return Outcome::Unfinished { best: self.incumbent, bound: None };
+                    let reason = if self.watch.stopped { Unfinished::Stopped } else { Unfinished::Numerical };
+                    return Outcome::Unfinished { best: self.incumbent, bound: None, reason };
                 }
                 Root::Bounded { bound, relaxed, best, bounds } => {
                     if self.closes(bound) {
@@ -81,15 +90,31 @@ impl Stage<'_, '_> {
         if self.closes(bound) {
             return self.finished();
         }
-        let Some(columns) = self.relevant_columns(bound, &relaxed, &best) else {
-            return Outcome::Unfinished { best: self.incumbent, bound: Some(whole_bound) };
-        };
-        let complete = self.search(bounds, &columns);
-        match (complete, self.incumbent.is_some()) {
-            (true, true) => self.finished(),
-            (true, false) => Outcome::Infeasible,
-            (false, _) => Outcome::Unfinished { best: self.incumbent, bound: Some(whole_bound) },
+        if let Some(columns) = self.relevant_columns(bound, &relaxed, &best, LISTED_MAX) {
+            self.watch.progress.method = Method::Listing;
+            if self.search(bounds.clone(), &columns, BRANCHES_MAX) {
+                return self.searched();
+            }
         }
+        let (bound, reason) = match self.branch_and_price(whole_bound, bounds.clone()) {
+            End::Complete => return self.searched(),
+            End::Stopped(bound) => (bound, Unfinished::Stopped),
+            End::Stuck(bound) => (bound, Unfinished::Numerical),
+        };
+        // The engine failed somewhere. What can be listed can be searched without it.
+        if reason == Unfinished::Numerical
+            && let Some(columns) = self.relevant_columns(bound * SCALE, &relaxed, &best, COLUMNS_MAX)
+            && self.search(bounds, &columns, u64::MAX)
+        {
+            return self.searched();
+        }
+        let reason = if self.watch.stopped { Unfinished::Stopped } else { reason };
+        Outcome::Unfinished { best: self.incumbent, bound: Some(bound), reason }
+    }
+
+    /// Everything has been searched.
+    fn searched(self) -> Outcome {
+        self.incumbent.map_or(Outcome::Infeasible, Outcome::Optimal)
     }
 
     fn finished(self) -> Outcome {
@@ -97,7 +122,7 @@ impl Stage<'_, '_> {
     }
 
     /// Lets the engine guess a whole placement over the known columns; true if a new cut was learned from it.
-    fn guess(&mut self, bounds: &[(i64, i64)]) -> bool {
+    pub(super) fn guess(&mut self, bounds: &[(i64, i64)]) -> bool {
         let rows = self.rows_in(bounds);
         let columns = self.columns.clone();
         let program = self.program(&self.objective, bounds, &rows, &columns, None);
@@ -135,30 +160,31 @@ impl Stage<'_, '_> {
     }
 
     /// All columns that a better placement than the incumbent can use; `None` if they are too many to list.
-    fn relevant_columns(&mut self, bound: i128, relaxed: &Relaxed, best: &[i128]) -> Option<Vec<Column>> {
+    fn relevant_columns(&mut self, bound: i128, relaxed: &Relaxed, best: &[i128], limit: usize) -> Option<Vec<Column>> {
         // Using a column costs at least the difference to the best one of its group.
         let allowance = self.incumbent.as_ref().map(|best| (best.value - self.step) * SCALE - bound);
         let mut columns = Vec::new();
         for (group, best) in best.iter().enumerate() {
             let floor = allowance.map_or(i128::MIN / 4, |allowance| best - allowance - 1);
             let watch = &mut *self.watch;
-            let (found, search) =
-                self.model.columns_above(group, &relaxed.prices, floor, COLUMNS_MAX, &mut || watch.go());
+            let (found, search) = self.model.columns_above(group, &relaxed.prices, floor, limit, &mut || watch.go());
             columns.extend(found);
-            if search != Search::Complete || columns.len() > COLUMNS_MAX {
+            if search != Search::Complete || columns.len() > limit {
                 return None;
             }
         }
         Some(columns)
     }
 
-    /// Searches everything; false if it was stopped or got stuck somewhere.
-    fn search(&mut self, bounds: Vec<(i64, i64)>, columns: &[Column]) -> bool {
+    /// Searches everything; false if it was stopped, got stuck somewhere, or needs more than `most` branches.
+    fn search(&mut self, bounds: Vec<(i64, i64)>, columns: &[Column], most: u64) -> bool {
         let limits = columns.iter().map(|column| (0, self.model.groups[column.group].number())).collect();
         let mut open = vec![Branch { bounds, limits }];
         let mut complete = true;
+        let mut looked = 0_u64;
         while let Some(branch) = open.pop() {
-            if !self.watch.go() {
+            looked += 1;
+            if looked > most || !self.watch.go() {
                 return false;
             }
             let mut branch = branch;
@@ -237,7 +263,7 @@ impl Stage<'_, '_> {
     }
 
     /// Tightens the box by all rows and by the requirements to beat the incumbent; `None` if nothing is left.
-    fn tightened(&self, bounds: &mut [(i64, i64)]) -> Option<Vec<Row>> {
+    pub(super) fn tightened(&self, bounds: &mut [(i64, i64)]) -> Option<Vec<Row>> {
         let better = self.incumbent.as_ref().and_then(|best| {
             let terms = self.objective.iter().enumerate().map(|(variable, factor)| (variable, -i128::from(*factor)));
             Row::at_least(terms.collect(), self.step - best.value)

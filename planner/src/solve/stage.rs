@@ -32,6 +32,8 @@ pub(crate) struct Stage<'a, 'w> {
     pub(crate) objective: Vec<i64>,
     /// Values of the goal are multiples of this.
     pub(crate) step: i128,
+    /// What is added to each value to get that of the goal as it is written.
+    pub(crate) constant: i128,
     /// Rows of the model, and those that keep earlier goals at their optimum.
     pub(crate) rows: Vec<Row>,
     pub(crate) cuts: &'a mut Vec<Cut>,
@@ -101,6 +103,17 @@ impl Stage<'_, '_> {
         limit: f64,
     ) -> Option<Relaxed> {
         let Belief::Optimum(multipliers) = self.engine.solve(&dual(program, limit)) else { return None };
+        self.relaxed_by(&multipliers, objective, bounds, rows)
+    }
+
+    /// The same, from multipliers for the program's rows.
+    pub(crate) fn relaxed_by(
+        &self,
+        multipliers: &[f64],
+        objective: &[i64],
+        bounds: &[(i64, i64)],
+        rows: &[Row],
+    ) -> Option<Relaxed> {
         let mut all = multipliers.iter().copied();
         let mut links = Vec::with_capacity(bounds.len());
         for measure in &self.model.measures {
@@ -150,7 +163,7 @@ impl Stage<'_, '_> {
         let value =
             self.objective.iter().zip(&values).map(|(factor, value)| i128::from(*factor) * i128::from(*value)).sum();
         if self.incumbent.as_ref().is_none_or(|best| value < best.value) {
-            self.watch.progress.best = Some(value);
+            self.watch.progress.best = Some(value + self.constant);
             self.incumbent = Some(Incumbent { value, uses, values });
         }
         Ok(value)

@@ -1,4 +1,4 @@
-//! The caller's eye on a long search: told how far it is, asked whether to go on.
+//! Reports progress to the caller during a long search, and asks whether to go on.
 
 /// How far a search is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,9 +11,24 @@ pub struct Progress {
     pub best: Option<i128>,
     /// Parts of the search that have been looked at.
     pub steps: u64,
+    /// Branches that are still to be searched; 0 until branching begins.
+    pub open: u64,
+    pub method: Method,
 }
 
-/// Asks the caller, and remembers a refusal.
+/// How the planner works on a goal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// It bounds the goal by linear programs and rounds their answers.
+    #[default]
+    Bounding,
+    /// It searches all columns that can matter: they are few enough to list.
+    Listing,
+    /// Columns that can matter are too many to list, so it makes them while branching.
+    Branching,
+}
+
+/// Asks the caller whether to go on, and remembers a refusal.
 pub(crate) struct Watch<'a> {
     ask: &'a mut dyn FnMut(&Progress) -> bool,
     pub(crate) progress: Progress,

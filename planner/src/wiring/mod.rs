@@ -1,4 +1,4 @@
-//! Who uses whom: bindings for components that have their places.
+//! Decides which provider each client is bound to, for components that have been placed.
 //!
 //! Today's bindings are kept where both ends stay. Without binding preferences the quick way (`greedy`) usually
 //! suffices. Otherwise a flow of least cost decides: first that every seat has enough, then that strong bindings of
@@ -35,7 +35,7 @@ pub(crate) struct Wired {
     pub(crate) proven: bool,
 }
 
-/// Wires the components of `configuration`; `None` if that is impossible or was stopped.
+/// Wires the components of `configuration`; `None` if that is impossible. If the caller stops it, the bindings are not proven best.
 pub(crate) fn wire(
     problem: &Problem,
     configuration: &Configuration,
@@ -59,15 +59,20 @@ pub(crate) fn wire(
         return Some(Wired { bindings, proven: true });
     }
     let known: Vec<BTreeMap<Pair, i64>> = weights.into_iter().flatten().collect();
-    let (bindings, complete) = by_flow(&network, &problem.today.bindings, &known, watch)?;
-    Some(Wired { bindings, proven: plain && complete })
+    let today = &problem.today.bindings;
+    if let Some((bindings, complete)) = by_flow(&network, today, &known, &mut || watch.go()) {
+        return Some(Wired { bindings, proven: plain && complete });
+    }
+    // A placement that was found in time is not given up for lack of time to wire it well.
+    let (bindings, _) = by_flow(&network, today, &[], &mut || true)?;
+    Some(Wired { bindings, proven: false })
 }
 
 fn by_flow(
     network: &Network<'_>,
     today: &BTreeSet<Binding>,
     goals: &[BTreeMap<Pair, i64>],
-    watch: &mut Watch<'_>,
+    go_on: &mut dyn FnMut() -> bool,
 ) -> Option<(BTreeSet<Binding>, bool)> {
     let (seats, shelves) = (network.seats.len(), network.shelves.len());
     let pairs = i128::try_from(network.pairs()).ok()? + 1;
@@ -108,7 +113,7 @@ fn by_flow(
             graph.edge(seats + shelf, sink, 1, even * i128::from(2 * place + 1));
         }
     }
-    let complete = graph.improve(source, sink, &mut || watch.go());
+    let complete = graph.improve(source, sink, go_on);
     if required.iter().any(|(edge, least)| graph.flow(*edge) < *least) {
         return None;
     }
