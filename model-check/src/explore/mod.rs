@@ -7,9 +7,11 @@
 //! Two worlds with the same fingerprint are taken to be one. With 128 bits, among a thousand million worlds, the chance
 //! that any two different ones collide is below one in 10^20.
 
+mod ample;
 mod atlas;
 mod flatten;
 mod graph;
+pub mod independence;
 mod intern;
 mod orbit;
 mod seen;
@@ -47,12 +49,14 @@ pub struct Settings {
     pub symmetry: bool,
     /// Give up beyond so many worlds.
     pub states_max: usize,
+    /// Whether to go on after the first breach, so that [`Findings::breaches`] lists all of them.
+    pub thorough: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, ample: true, symmetry: true, states_max: 10_000_000 }
+        Self { threads, ample: true, symmetry: true, states_max: 10_000_000, thorough: false }
     }
 }
 
@@ -86,6 +90,8 @@ pub struct Findings {
     pub complete: bool,
     /// The first breach, with the shortest way to it.
     pub breach: Option<(Breach, Vec<Action>)>,
+    /// Every breach that was met: with [`Settings::thorough`] all there are.
+    pub breaches: BTreeSet<Breach>,
     /// What happened at least once on the way.
     pub sometimes: BTreeSet<&'static str>,
     /// Whether components may stop by themselves or with a lost VM, so that not every property is asked for.
@@ -123,6 +129,12 @@ pub fn explore_watched(scenario: &Scenario, settings: Settings, watch: &mut dyn 
     Search::new(&scenario.lines, scenario.faults, Some(&scenario.expected), settings).run(watch)
 }
 
+/// The replicas that symmetry takes to be alike, class by class: each as the names of its VM and its components. Two ends
+/// that differ only in which of them is where are found once.
+pub fn interchangeable(scenario: &Scenario) -> Vec<Vec<Vec<Name>>> {
+    Orbits::find(&scenario.lines, Some(&scenario.expected)).classes()
+}
+
 /// Lets a list of actions happen, one after the other.
 pub fn retrace(script: &Arc<[Line]>, faults: Faults, actions: &[Action]) -> (World, Vec<Event>) {
     let mut world = World::new(script.clone(), faults);
@@ -142,6 +154,7 @@ struct Search<'a> {
     atlas: Atlas,
     seen: Seen,
     breach: Mutex<Option<(Breach, u32)>>,
+    breaches: Mutex<BTreeSet<Breach>>,
     ends: Mutex<BTreeMap<Arc<End>, (usize, u32)>>,
 }
 
@@ -198,10 +211,11 @@ impl<'a> Search<'a> {
             expected,
             may_stop: (!disrupted).then(|| property::may_stop(script)),
             unstopped: Mutex::new(unstopped),
-            orbits: if settings.symmetry { Orbits::find(script) } else { Orbits::default() },
+            orbits: if settings.symmetry { Orbits::find(script, expected) } else { Orbits::default() },
             atlas: Atlas::new(),
             seen: Seen::default(),
             breach: Mutex::new(None),
+            breaches: Mutex::default(),
             ends: Mutex::new(BTreeMap::new()),
         }
     }
@@ -219,7 +233,7 @@ impl<'a> Search<'a> {
         level.push(Open { index: 0, row: &row, print });
         let mut complete = true;
         let mut depth = 0;
-        while !level.worlds.is_empty() && self.found().is_none() {
+        while !level.worlds.is_empty() && (self.settings.thorough || self.found().is_none()) {
             if self.seen.count() > self.settings.states_max {
                 complete = false;
                 break;
@@ -283,7 +297,7 @@ impl<'a> Search<'a> {
             self.record_end(walker, open);
         }
         if self.settings.ample
-            && let Some(quiet) = actions.iter().copied().find(|action| walker.is_quiet(open.row, *action))
+            && let Some(quiet) = walker.ample(open.row, &actions)
         {
             actions = vec![quiet];
         }
@@ -327,7 +341,10 @@ impl<'a> Search<'a> {
         index: u32,
     ) {
         for name in walker.stopping(row, changed) {
-            self.unstopped.lock().expect("no thread panics while it holds the names").remove(&name);
+            // Where one of several replicas is stopped, another one is in a world that is taken to be the same.
+            let mut unstopped = self.unstopped.lock().expect("no thread panics while it holds the names");
+            unstopped.retain(|it| *it != name && !self.orbits.are_alike(it, &name));
+            drop(unstopped);
             if expected.never_stopped.contains(&name) {
                 let detail = format!("{name} is stopped, and must never be");
                 self.record(Breach { property: property::AS_TOLD, detail }, index);
@@ -344,6 +361,11 @@ impl<'a> Search<'a> {
     }
 
     fn record(&self, breach: Breach, index: u32) {
+        let mut breaches = self.breaches.lock().expect("no thread panics while it holds the breaches");
+        if !breaches.contains(&breach) {
+            breaches.insert(breach.clone());
+        }
+        drop(breaches);
         let mut found = self.breach.lock().expect("no thread panics while it holds the breach");
         // Whatever thread comes first: the same breach of the same world each time.
         if found.as_ref().is_none_or(|(known, at)| (&breach, index) < (known, *at)) {
@@ -353,12 +375,12 @@ impl<'a> Search<'a> {
 
     fn record_end(&self, walker: &mut Walker<'_>, open: Open<'_>) {
         let world = walker.world(open.row);
-        if let Some(breach) = property::at_end(&world) {
-            return self.record(breach, open.index);
-        }
-        let objections = self.expected.map(|expected| expected.objections_at_end(&world)).unwrap_or_default();
-        if let Some(detail) = objections.into_iter().next() {
-            return self.record(Breach { property: property::AS_TOLD, detail }, open.index);
+        let as_told = |expected: &Expected| {
+            let detail = expected.objections_at_end(&world).into_iter().next()?;
+            Some(Breach { property: property::AS_TOLD, detail })
+        };
+        if let Some(breach) = property::at_end(&world).or_else(|| self.expected.and_then(as_told)) {
+            self.record(breach, open.index);
         }
         let mut ends = self.ends.lock().expect("no thread panics while it holds the ends");
         ends.entry(property::end_of(&world)).or_insert((0, open.index)).0 += 1;
@@ -381,6 +403,8 @@ impl<'a> Search<'a> {
             let detail = format!("{name} is stopped on no path, and should be on some");
             (Breach { property: property::AS_TOLD, detail }, 0)
         });
+        let mut breaches = self.breaches.lock().expect("no thread panics while it holds the breaches").clone();
+        breaches.extend(missing.iter().map(|(breach, _)| breach.clone()));
         let breach = self.found().or(missing).map(|(breach, index)| (breach, way(index, &graph)));
         let bytes_per_state = (self.seen.bytes() + graph.bytes()) / states.max(1);
         let edges = graph.edges();
@@ -398,6 +422,7 @@ impl<'a> Search<'a> {
             parts: self.atlas.parts.count(),
             complete,
             breach,
+            breaches,
             sometimes,
             disrupted: self.may_stop.is_none(),
         }
