@@ -33,46 +33,60 @@ use super::{
 };
 use crate::{
     action::Action,
-    world::{self, Part},
+    world::{self, Input, Part},
+};
+use protocol::{
+    CloudManager, ComponentState, Condition, Fact, VmId,
+    manager::{self, CloudOutcome, Outlook},
 };
 
 impl Walker<'_> {
-    /// An action that can be taken before all others, if there is one.
-    pub(super) fn ample(&mut self, row: &[u32], actions: &[(Action, u32)]) -> Option<(Action, u32)> {
-        actions.iter().copied().find(|action| self.is_quiet(row, *action))
+    /// An action that can be taken before all others that are possible in a world, if there is one.
+    pub(super) fn next_ample(&mut self, row: &[u32]) -> Option<(Action, u32)> {
+        if !self.may_reduce(row) {
+            return None;
+        }
+        let actions = self.actions(row);
+        self.ample(row, &actions)
     }
 
-    /// Whether an action can be taken before all else, because nothing else can make a difference to it, nor it to anything
-    /// else: a VM that comes, or a report while nothing but reports can reach the manager; and the manager does not react.
-    ///
-    /// News that something is not as predicted must be allowed to come late: the manager might call a phase done without
-    /// them. Other news that come late make the manager act late, as slow orders do.
-    pub(super) fn is_quiet(&mut self, row: &[u32], action: (Action, u32)) -> bool {
-        let source = match action.0 {
-            Action::Report(_) if self.is_settled(row) => self.slot(world::source(action.0)) as usize,
-            // A request that may come at any time can concern a VM that is about to come.
-            Action::Cloud(_) if self.is_settled(row) => CLOUD,
+    /// Whether reports and arrivals are all that can reach the manager. What else reaches it at any time may depend on them.
+    fn may_reduce(&mut self, row: &[u32]) -> bool {
+        let operator = self.part(row[OPERATOR]);
+        let Part::Operator(operator) = &*operator else { return false };
+        let asked = operator.next().is_none_or(|line| line.patient) && operator.lost.is_empty();
+        asked && operator.faults.losses == 0 && !self.numbered
+    }
+
+    /// An action that can be taken before all these others, if there is one.
+    pub(super) fn ample(&mut self, row: &[u32], actions: &[(Action, u32)]) -> Option<(Action, u32)> {
+        if !self.may_reduce(row) {
+            return None;
+        }
+        let calm = self.may_stop.is_some() && self.is_alone(row[MANAGER]);
+        actions.iter().copied().find(|action| self.is_quiet(row, *action, calm))
+    }
+
+    /// Whether a report or an arrival can be taken before all else. `calm`: one change runs, and nothing goes wrong.
+    fn is_quiet(&mut self, row: &[u32], action: (Action, u32), calm: bool) -> bool {
+        let (source, vm) = match action.0 {
+            Action::Report(vm) => (self.slot(world::source(action.0)) as usize, vm),
+            Action::Cloud(vm) => (CLOUD, vm),
             _ => return false,
         };
         let taken = self.take(row[source], action.0, action.1);
-        // A VM that comes boots; one that goes halts two places, and whoever still writes to it does make a difference.
+        // A VM that comes boots; one that goes halts two places, and what still writes to it makes a difference.
         let comes = action.0.is_message() || taken.effects.len() == 1;
         let Some((slot, input)) = taken.input.filter(|_| comes) else { return false };
         let stepped = self.step(slot as usize, row[slot as usize], input);
-        stepped.effects.is_empty() && !stepped.unsettled
-    }
-
-    /// Whether the operator has asked for everything or waits for all to come to rest, nothing that concerns the manager
-    /// can go wrong any more, and at most one change runs.
-    fn is_settled(&mut self, row: &[u32]) -> bool {
-        let operator = self.part(row[OPERATOR]);
-        let Part::Operator(operator) = &*operator else { return false };
-        let done = operator.next().is_none_or(|line| line.patient) && operator.lost.is_empty();
-        let calm = self.may_stop.is_some() && !self.numbered;
-        let manager = row[MANAGER];
-        if !done || !calm {
+        if !stepped.effects.is_empty() {
             return false;
         }
+        calm && !stepped.unsettled || self.changes_nothing(row[MANAGER], input, stepped.part, vm)
+    }
+
+    /// Whether at most one change runs.
+    fn is_alone(&mut self, manager: u32) -> bool {
         if let Some(alone) = self.alone.get(&manager) {
             return *alone;
         }
@@ -81,4 +95,52 @@ impl Walker<'_> {
         self.alone.insert(manager, alone);
         alone
     }
+
+    /// Whether what the manager hears of a VM decides nothing, whatever else it hears before or after; remembered.
+    fn changes_nothing(&mut self, manager: u32, input: u32, after: u32, vm: VmId) -> bool {
+        if let Some(known) = self.neutral.get(&(manager, input)) {
+            return *known;
+        }
+        let (before, after, heard) = (self.part(manager), self.part(after), self.input(input));
+        let neutral = match (&*before, &*after, &*heard) {
+            (Part::Manager(before), Part::Manager(after), Input::Manager(heard)) => {
+                is_plain(before, heard, vm) && is_neutral(&before.outlook(vm), &after.outlook(vm))
+            }
+            _ => false,
+        };
+        self.neutral.insert((manager, input), neutral);
+        neutral
+    }
+}
+
+/// Whether an input only tells conditions, and of nothing that failed; or that a VM has come which is to stay.
+fn is_plain(manager: &CloudManager, input: &manager::Input, vm: VmId) -> bool {
+    let book = manager.book();
+    let is_failed = |condition: &Condition| matches!(condition.state, ComponentState::Failed(_));
+    match input {
+        manager::Input::FromAgent(_, report) => report.facts.iter().all(|fact| match fact {
+            Fact::ComponentIs { component, condition } => {
+                let known = book.component_by_id(*component);
+                known.is_some_and(|it| !it.condition.as_ref().is_some_and(is_failed)) && !is_failed(condition)
+            }
+            Fact::BindingHeld { .. } | Fact::VmIs { .. } => true,
+            Fact::OperationFailed { .. } | Fact::ComponentGone { .. } | Fact::BindingGone { .. } => false,
+        }),
+        manager::Input::FromCloud(CloudOutcome::Created(_)) => book.vm_by_id(vm).is_some_and(|it| !it.is_leaving()),
+        manager::Input::FromOperator(_) | manager::Input::FromCloud(_) | manager::Input::AlarmRang(_) => false,
+    }
+}
+
+/// Whether no change that runs can tell the difference between before and after.
+fn is_neutral(before: &[Outlook], after: &[Outlook]) -> bool {
+    let mut untouched = true;
+    before.len() == after.len()
+        && before.iter().zip(after).all(|(before, after)| {
+            let awaits = before.awaits() && after.awaits();
+            let held_up = before.is_held_up() && after.is_held_up() && !before.calls && !after.calls;
+            let same = before == after;
+            let neutral = same && (untouched || before.is_held_up()) || awaits || held_up;
+            untouched &= same || awaits;
+            before.change == after.change && before.is_posted && after.is_posted && neutral
+        })
 }

@@ -195,6 +195,8 @@ impl<'a> Flattener<'a> {
 const NAME: u64 = 1;
 const NUMBER: u64 = 2;
 const ENTRY: u64 = 3;
+/// The number of an order: a name for what it made, or a measure of how far somebody is.
+const ORDER: u64 = 4;
 /// Keeps roles apart from what really stands there.
 const ROLE: u128 = 1 << 100;
 
@@ -243,6 +245,13 @@ impl<'a> serde::Serializer for Flattener<'a> {
             Some(ENTRY) => {
                 let owner = self.orbits.entry(value);
                 self.owned(owner, ENTRY, value);
+            }
+            Some(ORDER) => {
+                // What belongs to a replica counts its orders by their roles. Elsewhere the number of an order only says how
+                // far somebody is; it stands for itself where that is equally far for all replicas.
+                let here = |replica| self.path.mention == Mention::One(replica) || self.orbits.separates(value);
+                let owner = self.orbits.number(value).filter(|(replica, _)| here(*replica));
+                self.owned(owner, NUMBER, value);
             }
             Some(kind) => {
                 let owner = self.orbits.number(value);
@@ -295,7 +304,8 @@ impl<'a> serde::Serializer for Flattener<'a> {
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(mut self, name: &'static str, value: &T) -> Result<(), Never> {
         let kind = match name {
-            "VmId" | "ComponentId" | "BindingId" | "OrderNumber" => NUMBER,
+            "VmId" | "ComponentId" | "BindingId" => NUMBER,
+            "OrderNumber" => ORDER,
             "Entry" => ENTRY,
             _ => return value.serialize(self),
         };

@@ -43,7 +43,9 @@ struct FullGraph {
 
 impl FullGraph {
     fn build(scenario: &Scenario, states_max: usize) -> Option<Self> {
+        // As the explorer sees it: links drop at once what comes a second time.
         let world = scenario.world();
+        let world = World::assemble(world.parts().map(|(place, part)| (place, part.clone())), false);
         let mut numbers = HashMap::from([(world.clone(), 0)]);
         let mut graph = Self { worlds: vec![world], parents: vec![None], next: Vec::new() };
         while let Some(world) = graph.worlds.get(graph.next.len()).cloned() {
@@ -71,7 +73,7 @@ impl FullGraph {
         let disrupted = scenario.faults.stop_components() || property::loses(&scenario.lines);
         let may_stop = (!disrupted).then(|| property::may_stop(&scenario.lines));
         let (atlas, orbits) = (Atlas::new(), Orbits::default());
-        let mut walker = Walker::new(&atlas, scenario.faults.repeats(), may_stop.as_ref(), &orbits);
+        let mut walker = Walker::new(&atlas, false, may_stop.as_ref(), &orbits);
         let mut checked = Checked { worlds: self.worlds.len(), ..Checked::default() };
         // For each world the actions that are claimed to be persistent, here or before an action that led here.
         let mut claimed: Vec<Vec<Action>> = vec![Vec::new(); self.worlds.len()];

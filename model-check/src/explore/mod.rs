@@ -2,7 +2,19 @@
 //!
 //! A breadth-first walk, level by level, on all cores, that remembers a 128-bit fingerprint of each world it has seen.
 //! Every new world is checked; every world in which nothing can happen any more is an end and is checked as one. Because
-//! the walk is breadth-first, the first breach found has a shortest counterexample.
+//! the walk is breadth-first, the first breach found has a shortest counterexample; with reductions, shortest is meant
+//! without the actions that are taken at once.
+//!
+//! Three reductions keep the number of worlds small, each with the argument for its soundness beside the code: ample sets
+//! (`ample.rs`), links (below) and symmetry (`orbit.rs`).
+//!
+//! # Links
+//!
+//! A crash or a break sends the last letter of a link again. Letters are numbered, and a link drops what has arrived
+//! before: taking such a letter changes nothing but the link itself, and commutes with everything, with another repetition
+//! too. So it can be dropped at the moment at which it is sent again; then neither numbers nor the last letter are needed,
+//! and links are explored as if letters were never repeated. Whatever else a crash does is explored. A counterexample is
+//! told as it happens with repetitions.
 //!
 //! Two worlds with the same fingerprint are taken to be one. With 128 bits, among a thousand million worlds, the chance
 //! that any two different ones collide is below one in 10^20.
@@ -22,10 +34,10 @@ use crate::{
     environment::{Faults, Line},
     property::{self, Breach, End},
     scenario::{Answer, Expected, Scenario},
-    world::{Event, World},
+    world::{self, Event, World},
 };
-use atlas::Atlas;
-use graph::Graph;
+use atlas::{Atlas, MANAGER};
+use graph::{Graph, Span};
 use orbit::Orbits;
 use protocol::Name;
 use seen::Seen;
@@ -45,6 +57,8 @@ pub struct Settings {
     pub threads: usize,
     /// Whether actions that cannot make a difference are taken at once (ample sets).
     pub ample: bool,
+    /// Whether a letter that comes a second time is dropped without a step of its own.
+    pub links: bool,
     /// Whether worlds that differ only in which of several alike VMs is where are taken to be one.
     pub symmetry: bool,
     /// Give up beyond so many worlds.
@@ -56,14 +70,14 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, ample: true, symmetry: true, states_max: 10_000_000, thorough: false }
+        Self { threads, ample: true, links: true, symmetry: true, states_max: 10_000_000, thorough: false }
     }
 }
 
 impl Settings {
     /// Every single interleaving, with no reduction.
     pub fn full() -> Self {
-        Self { ample: false, symmetry: false, ..Self::default() }
+        Self { ample: false, links: false, symmetry: false, ..Self::default() }
     }
 }
 
@@ -253,7 +267,8 @@ impl<'a> Search<'a> {
     }
 
     fn walker(&self) -> Walker<'_> {
-        Walker::new(&self.atlas, self.faults.repeats(), self.may_stop.as_ref(), &self.orbits)
+        let numbered = self.faults.repeats() && !self.settings.links;
+        Walker::new(&self.atlas, numbered, self.may_stop.as_ref(), &self.orbits)
     }
 
     fn found(&self) -> Option<(Breach, u32)> {
@@ -292,24 +307,31 @@ impl<'a> Search<'a> {
 
     /// Looks at everything that can happen next in one world.
     fn expand(&self, walker: &mut Walker<'_>, open: Open<'_>, harvest: &mut Harvest) {
-        let mut actions = walker.actions(open.row);
+        let actions = walker.actions(open.row);
         if actions.iter().all(|(action, _)| action.is_fault()) {
             self.record_end(walker, open);
         }
-        if self.settings.ample
-            && let Some(quiet) = walker.ample(open.row, &actions)
-        {
-            actions = vec![quiet];
-        }
-        let (mut row, mut changed) = (Row::new(), Vec::new());
+        let (mut row, mut changed, mut quiet) = (Row::new(), Vec::new(), Vec::new());
         for action in actions {
             row.clear();
             row.extend_from_slice(open.row);
-            let mut print = open.print;
+            let (mut print, mut span) = (open.print, Span::default());
             walker.apply(&mut row, &mut print, action, &mut changed);
+            span.add(action.0.is_message());
+            // What makes no difference is taken at once, and the worlds between are not kept.
+            let mut broken = None;
+            while let Some(next) = self.settings.ample.then(|| walker.next_ample(&row)).flatten() {
+                broken = broken.or_else(|| walker.breach_of(row[MANAGER]));
+                walker.apply(&mut row, &mut print, next, &mut quiet);
+                span.add(next.0.is_message());
+                changed.extend(quiet.iter().copied().filter(|slot| !changed.contains(slot)).collect::<Vec<_>>());
+            }
             let orbit = if self.orbits.is_empty() { print } else { walker.print_of_orbit(&row) };
             let (index, new) = self.seen.insert(orbit);
-            harvest.graph.edge(open.index, index, action.0.is_message());
+            harvest.graph.edge(open.index, index, span);
+            if let Some(breach) = broken {
+                self.record(breach, index);
+            }
             if !new {
                 continue;
             }
@@ -393,11 +415,41 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// The actions of a way, with those that were taken at once on it, as they happen in a world without reductions.
+    fn retell(&self, way: &[u32]) -> Vec<Action> {
+        let mut world = World::new(self.script.clone(), self.faults);
+        let mut walker = self.walker();
+        let (mut row, mut print, mut changed) = (walker.row(&world), 0, Vec::new());
+        let mut told = Vec::new();
+        for (place, number) in way.iter().enumerate() {
+            let mut next = Some((*self.atlas.actions.value(*number).0, *number));
+            while let Some(action) = next {
+                // What comes a second time is dropped first.
+                while world.part(world::source(action.0)).repeats() {
+                    told.push(action.0);
+                    world.apply(action.0);
+                }
+                told.push(action.0);
+                world.apply(action.0);
+                walker.apply(&mut row, &mut print, action, &mut changed);
+                // The way ends where something is broken, or else where all that is taken at once has happened.
+                let broken = place + 1 == way.len() && walker.breach(&row, &changed).is_some();
+                next = (self.settings.ample && !broken).then(|| walker.next_ample(&row)).flatten();
+            }
+        }
+        // At an end nothing is left that could come a second time.
+        while let Some(action) =
+            world.actions().into_iter().find(|action| world.part(world::source(*action)).repeats())
+        {
+            told.push(action);
+            world.apply(action);
+        }
+        told
+    }
+
     fn conclude(self, mut graph: Graph, complete: bool, sometimes: BTreeSet<&'static str>) -> Findings {
         let states = self.seen.count();
-        let way = |index: u32, graph: &Graph| {
-            graph.way(index).into_iter().map(|it| *self.atlas.actions.value(it).0).collect()
-        };
+        let way = |index: u32, graph: &Graph| self.retell(&graph.way(index));
         let unstopped = self.unstopped.lock().expect("no thread panics while it holds the names").first().cloned();
         let missing = unstopped.filter(|_| complete).map(|name| {
             let detail = format!("{name} is stopped on no path, and should be on some");

@@ -7,21 +7,27 @@
 //!
 //! # Why this is sound
 //!
-//! Let π swap two replicas that are alike: their names, and the numbers that the manager gives them.
+//! Let π swap two replicas that are alike: their names, and the numbers that the manager gives them. Two worlds that can
+//! both be reached, `w` and `π(w)`, have the same future up to π:
 //!
-//! 1. *The first world is its own image.* It consists of the manager without a book and of the script, which π leaves as
-//!    it is.
-//! 2. *Steps commute with π*: if `a` leads from `w` to `v`, then `π(a)` leads from `π(w)` to `π(v)`. Machines treat names
-//!    and numbers as opaque, with one exception: they compare numbers. An agent compares the number of a component with its
-//!    last order, which is about one VM, and π swaps whole VMs; order numbers of one VM keep their order, because the edits
-//!    of two replicas come in the same order. Where a machine lists several things in the order of their numbers, each goes
-//!    to another link or is an element of a set, so that the order leaves no trace.
-//! 3. *Properties do not tell `w` from `π(w)`*: A1 to A6 and the others quantify over all components. What a scenario
+//! 1. *Steps commute with π*: if `a` leads from `w` to `v`, then `π(a)` leads from `π(w)` to `π(v)`. The requests still to
+//!    come are their own images. Machines treat names and numbers as opaque, with one exception: they compare numbers. What
+//!    belongs to a replica is compared with the orders of its own VM; π swaps whole VMs, and keeps the order of the numbers
+//!    of one VM, because the edits of two replicas come in the same order. Elsewhere (at the manager, or at a VM that is no
+//!    replica) the number of an order says how far somebody is. It is left as it is if all replicas are numbered below it,
+//!    or all above it, role by role; then comparing with it gives the same for a number and its image. Otherwise it is
+//!    taken to speak of the replica that it was given for, and no two reachable worlds are images of each other.
+//!    Where a machine lists several things in the order of their numbers, each goes to another link or is an element of a
+//!    set, so that the order leaves no trace. Orders that are numbered later, such as roll calls, are numbered in the order
+//!    of VMs; so π holds up to a renaming of these numbers that keeps the order of those to one VM. Such worlds are not
+//!    taken to be one, but what can happen in them is the same. (Hence the number of states may depend a little on which
+//!    of two images is met first.)
+//! 2. *Properties do not tell `w` from `π(w)`*: A1 to A6 and the others quantify over all components. What a scenario
 //!    expects does name components; hence replicas of which different things are expected are not alike. A component that
 //!    must be stopped on some path counts as stopped when one that is alike is.
 //!
 //! So a breach, and an end, in `π(w)` has its image in `w`, and one of the two is enough. Ends are found up to π:
-//! [`super::interchangeable`] says which components π swaps. Point 2 is about code that may change; the tests compare
+//! [`super::interchangeable`] says which components π swaps. Point 1 is about code that may change; the tests compare
 //! explorations with and without symmetry, with faults.
 
 use super::{
@@ -49,6 +55,8 @@ pub(super) struct Orbits {
     names: FxHashMap<String, (usize, u64)>,
     numbers: FxHashMap<u64, (usize, u64)>,
     entries: FxHashMap<u64, (usize, u64)>,
+    /// The least and the greatest number of each role in each class.
+    spans: Vec<(u64, u64)>,
 }
 
 impl Orbits {
@@ -252,6 +260,17 @@ impl Orbits {
                 self.numbers.extend(id.map(|id| (id.0, owner)));
             }
         }
+        let mut spans: BTreeMap<(u64, u64), (u64, u64)> = BTreeMap::new();
+        for (number, (replica, role)) in &self.numbers {
+            let span = spans.entry((self.classes[*replica], *role)).or_insert((*number, *number));
+            *span = (span.0.min(*number), span.1.max(*number));
+        }
+        self.spans = spans.into_values().collect();
+    }
+
+    /// Whether some replicas are numbered up to here, and others that are alike only later.
+    pub(super) fn separates(&self, number: u64) -> bool {
+        self.spans.iter().any(|(least, greatest)| (*least..*greatest).contains(&number))
     }
 
     pub(super) fn name(&self, name: &str) -> Option<(usize, u64)> {

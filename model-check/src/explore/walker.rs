@@ -61,6 +61,7 @@ pub(super) struct Walker<'a> {
     choices: Vec<Choice>,
     pairs: FxHashMap<(u32, u32), bool>,
     pub(super) alone: FxHashMap<u32, bool>,
+    pub(super) neutral: FxHashMap<(u32, u32), bool>,
     /// The leaves of parts that were met at other slots before.
     leaves: FxHashMap<(u32, u32), Arc<Leaves>>,
     sums: Vec<u128>,
@@ -91,6 +92,7 @@ impl<'a> Walker<'a> {
             choices: Vec::new(),
             pairs: FxHashMap::default(),
             alone: FxHashMap::default(),
+            neutral: FxHashMap::default(),
             leaves: FxHashMap::default(),
             sums: Vec::new(),
             sights: BTreeSet::new(),
@@ -269,7 +271,7 @@ impl<'a> Walker<'a> {
         breach
     }
 
-    fn breach_of(&mut self, number: u32) -> Option<Breach> {
+    pub(super) fn breach_of(&mut self, number: u32) -> Option<Breach> {
         let may_stop = self.may_stop;
         let known = self.know(number);
         let part = known.part.clone();
@@ -413,6 +415,10 @@ impl<'a> Walker<'a> {
 
     fn effect(&mut self, (place, item): (Place, Item)) -> (u32, u32) {
         (self.slot(place), self.atlas.items.number(item))
+    }
+
+    pub(super) fn input(&self, number: u32) -> Arc<Input> {
+        self.atlas.inputs.value(number).0
     }
 
     pub(super) fn part(&mut self, number: u32) -> Arc<Part> {

@@ -11,6 +11,7 @@ mod accept;
 mod book;
 mod cycle;
 mod import;
+mod outlook;
 mod phases;
 mod precedence;
 mod predict;
@@ -19,6 +20,7 @@ mod waiting;
 
 pub use book::{BindingEntry, Book, ComponentEntry, Entry, Health, VmEntry};
 pub use import::ImportEntry;
+pub use outlook::Outlook;
 pub use waiting::{ChangeState, Waiting};
 
 use crate::{
