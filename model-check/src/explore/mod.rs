@@ -438,8 +438,7 @@ impl<'a> Search<'a> {
             }
         }
         // At an end nothing is left that could come a second time.
-        while let Some(action) =
-            world.actions().into_iter().find(|action| world.part(world::source(*action)).repeats())
+        while let Some(action) = world.actions().into_iter().find(|action| world.part(world::source(*action)).repeats())
         {
             told.push(action);
             world.apply(action);

@@ -13,15 +13,16 @@
 //! 1. *Steps commute with π*: if `a` leads from `w` to `v`, then `π(a)` leads from `π(w)` to `π(v)`. The requests still to
 //!    come are their own images. Machines treat names and numbers as opaque, with one exception: they compare numbers. What
 //!    belongs to a replica is compared with the orders of its own VM; π swaps whole VMs, and keeps the order of the numbers
-//!    of one VM, because the edits of two replicas come in the same order. Elsewhere (at the manager, or at a VM that is no
-//!    replica) the number of an order says how far somebody is. It is left as it is if all replicas are numbered below it,
-//!    or all above it, role by role; then comparing with it gives the same for a number and its image. Otherwise it is
-//!    taken to speak of the replica that it was given for, and no two reachable worlds are images of each other.
+//!    of one VM, because the edits of two replicas come in the same order. Elsewhere (at the manager, on links, at a VM that
+//!    is no replica) the number of an order says how far a VM is, and π leaves it as it is. The manager compares such
+//!    numbers only with each other. The agent of a VM that is no replica compares its last order with the numbers of
+//!    bindings and clients; where some replicas are numbered up to it and others above it, role by role, it is taken to
+//!    speak of the replica that it was given for, and no two reachable worlds are images of each other.
 //!    Where a machine lists several things in the order of their numbers, each goes to another link or is an element of a
 //!    set, so that the order leaves no trace. Orders that are numbered later, such as roll calls, are numbered in the order
-//!    of VMs; so π holds up to a renaming of these numbers that keeps the order of those to one VM. Such worlds are not
-//!    taken to be one, but what can happen in them is the same. (Hence the number of states may depend a little on which
-//!    of two images is met first.)
+//!    of VMs, so π renames those that belong to a replica: all of one VM by the same distance, which keeps their order.
+//!    Where not all replicas are ordered something, worlds that are images of each other may not be recognised as such;
+//!    then the number of states depends a little on which of two images is met first.
 //! 2. *Properties do not tell `w` from `π(w)`*: A1 to A6 and the others quantify over all components. What a scenario
 //!    expects does name components; hence replicas of which different things are expected are not alike. A component that
 //!    must be stopped on some path counts as stopped when one that is alike is.
@@ -57,6 +58,8 @@ pub(super) struct Orbits {
     entries: FxHashMap<u64, (usize, u64)>,
     /// The least and the greatest number of each role in each class.
     spans: Vec<(u64, u64)>,
+    /// The last number that the first request leads to.
+    last: u64,
 }
 
 impl Orbits {
@@ -266,6 +269,16 @@ impl Orbits {
             *span = (span.0.min(*number), span.1.max(*number));
         }
         self.spans = spans.into_values().collect();
+        self.last = world.manager().last_order().0;
+    }
+
+    /// The role of a number that was given to the VM of a replica after the first request. Where all replicas of a class are
+    /// ordered something in one step, they are numbered one after the other, and the role is the same for all.
+    pub(super) fn later(&self, replica: usize, number: u64) -> Option<(usize, u64)> {
+        let class = self.classes[replica];
+        let place = self.classes[..replica].iter().filter(|other| **other == class).count();
+        let first = number.checked_sub(u64::try_from(place).ok()?)?;
+        (number > self.last).then(|| (replica, half(fingerprint(&("later", first)))))
     }
 
     /// Whether some replicas are numbered up to here, and others that are alike only later.

@@ -158,7 +158,7 @@ impl<'a> Walker<'a> {
         let known = shared.read().expect("no thread panics while it holds the leaves").get(&(slot, number)).cloned();
         known.unwrap_or_else(|| {
             let (place, part) = (self.place(slot as usize), self.part(number));
-            let leaves = Arc::new(flatten(&place, &*part, self.orbits));
+            let leaves = Arc::new(flatten(place, &part, self.orbits));
             let mut shared = shared.write().expect("no thread panics while it holds the leaves");
             shared.insert((slot, number), leaves.clone());
             leaves
