@@ -59,6 +59,15 @@ pub enum Part {
     Queue(Queue),
 }
 
+impl Part {
+    /// Whether it is a link whose next letter has arrived before and will be dropped.
+    pub fn repeats(&self) -> bool {
+        let Self::Queue(queue) = self else { return false };
+        let (next, last) = (queue.letters.front(), queue.arrived.as_ref());
+        next.zip(last).is_some_and(|(next, last)| next.0 <= last.0)
+    }
+}
+
 /// Something that is put into a part.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Item {

@@ -22,6 +22,14 @@ pub(crate) fn soak(root: &Path, words: &[&str]) -> Result<(), String> {
     cargo(root, &[SOAK, words].concat())
 }
 
+/// Random scenarios with faults, with each reduction and with none.
+const DIFFERENTIAL: &[&str] = &["run", "--release", "--package", "model-check", "--example", "differential", "--"];
+
+/// Compares explorations with and without reductions; further words go to them.
+pub(crate) fn differential(root: &Path, words: &[&str]) -> Result<(), String> {
+    cargo(root, &[DIFFERENTIAL, words].concat())
+}
+
 /// Runs every step; stops at the first that fails.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let tests: &[&[&str]] = if has_nextest(root) { &[NEXTEST, DOC_TESTS] } else { &[TESTS] };

@@ -18,6 +18,8 @@ usage: cargo xtask <command>
           installs the servers that one test really runs (root, on Debian)
   soak [FIRST] [LAST]
           long explorations of random applications, by seed
+  differential [FIRST] [LAST]
+          random scenarios with faults, by seed: each reduction of the explorer against none
   mutants [ROW…]
           takes each guard away in a copy; the explorer must notice
 
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["soak", ref words @ ..] => gate::soak(&root, words),
+        ["differential", ref words @ ..] => gate::differential(&root, words),
         ["mutants", ref rows @ ..] => mutants::run(&root, rows),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");

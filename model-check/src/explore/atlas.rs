@@ -11,6 +11,13 @@ use std::{
     sync::{Arc, RwLock},
 };
 
+/// The slots of what is looked at for every action.
+pub(super) const OPERATOR: usize = 0;
+/// See [`OPERATOR`].
+pub(super) const MANAGER: usize = 1;
+/// See [`OPERATOR`].
+pub(super) const CLOUD: usize = 2;
+
 /// What all walkers share.
 #[derive(Default)]
 pub(super) struct Atlas {
@@ -37,7 +44,7 @@ impl Atlas {
     pub(super) fn new() -> Self {
         let atlas = Self::default();
         atlas.parts.number(Part::Nothing);
-        // The first slots are looked at for every action.
+        // In the order of `OPERATOR`, `MANAGER` and `CLOUD`.
         for place in [Place::Operator, Place::Manager, Place::Cloud] {
             atlas.slot(place);
         }

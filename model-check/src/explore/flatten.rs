@@ -8,6 +8,7 @@ use super::{
     intern::{fingerprint, half, mix},
     orbit::Orbits,
 };
+use crate::world::{Part, Place};
 use serde::{
     Serialize,
     ser::{
@@ -26,12 +27,22 @@ pub(super) struct Leaves {
     pub(super) of: Vec<(usize, u128)>,
 }
 
-/// Flattens a value that lies at a place.
-pub(super) fn flatten<P: Serialize, V: Serialize>(place: &P, value: &V, orbits: &Orbits) -> Leaves {
+/// Flattens a part that lies at a place.
+pub(super) fn flatten(place: Place, value: &Part, orbits: &Orbits) -> Leaves {
     let mut leaves = Leaves::default();
-    let path = Path::default().child_of(&fold(place, orbits));
+    // An agent compares the numbers of orders with those of components and bindings; all others only among themselves.
+    let compares = matches!(place, Place::Agent(_));
+    let path = Path::default().child_of(&fold(&place, orbits));
     value
-        .serialize(Flattener { orbits, path, element: None, number: None, leaves: Some(&mut leaves), folded: None })
+        .serialize(Flattener {
+            orbits,
+            compares,
+            path,
+            element: None,
+            number: None,
+            leaves: Some(&mut leaves),
+            folded: None,
+        })
         .expect("flattening writes nowhere");
     leaves
 }
@@ -89,6 +100,7 @@ fn fold<T: Serialize + ?Sized>(value: &T, orbits: &Orbits) -> Path {
     value
         .serialize(Flattener {
             orbits,
+            compares: false,
             path: Path::default(),
             element: None,
             number: None,
@@ -120,6 +132,8 @@ impl serde::ser::Error for Never {
 /// Walks through a value. With `leaves` it sums up leaves by their paths; with `folded` it makes one path of them all.
 struct Flattener<'a> {
     orbits: &'a Orbits,
+    /// Whether numbers of orders are compared here with those that belong to replicas.
+    compares: bool,
     path: Path,
     /// The position of this value in a sequence, not yet part of the path.
     element: Option<u64>,
@@ -140,6 +154,7 @@ impl<'a> Flattener<'a> {
     fn below(&mut self, path: Path) -> Flattener<'_> {
         Flattener {
             orbits: self.orbits,
+            compares: self.compares,
             path,
             element: None,
             number: None,
@@ -195,6 +210,8 @@ impl<'a> Flattener<'a> {
 const NAME: u64 = 1;
 const NUMBER: u64 = 2;
 const ENTRY: u64 = 3;
+/// The number of an order: a name for what it made, or a measure of how far somebody is.
+const ORDER: u64 = 4;
 /// Keeps roles apart from what really stands there.
 const ROLE: u128 = 1 << 100;
 
@@ -243,6 +260,18 @@ impl<'a> serde::Serializer for Flattener<'a> {
             Some(ENTRY) => {
                 let owner = self.orbits.entry(value);
                 self.owned(owner, ENTRY, value);
+            }
+            Some(ORDER) => {
+                // What belongs to a replica counts its orders by their roles. Elsewhere the number of an order only says how
+                // far a VM is; it stands for itself, unless an agent may compare it with the numbers of replicas and they
+                // lie on both sides of it.
+                let separates = self.compares && self.orbits.separates(value);
+                let here = |replica| self.path.mention == Mention::One(replica) || separates;
+                let owner = match (self.orbits.number(value), self.path.mention) {
+                    (None, Mention::One(replica)) => self.orbits.later(replica, value),
+                    (owner, _) => owner.filter(|(replica, _)| here(*replica)),
+                };
+                self.owned(owner, NUMBER, value);
             }
             Some(kind) => {
                 let owner = self.orbits.number(value);
@@ -295,7 +324,8 @@ impl<'a> serde::Serializer for Flattener<'a> {
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(mut self, name: &'static str, value: &T) -> Result<(), Never> {
         let kind = match name {
-            "VmId" | "ComponentId" | "BindingId" | "OrderNumber" => NUMBER,
+            "VmId" | "ComponentId" | "BindingId" => NUMBER,
+            "OrderNumber" => ORDER,
             "Entry" => ENTRY,
             _ => return value.serialize(self),
         };

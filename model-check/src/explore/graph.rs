@@ -5,8 +5,8 @@
 pub(super) struct Graph {
     /// For each world: its number, the world it was first reached from, and by which action.
     found: Vec<(u32, u32, u32)>,
-    /// From, to; the highest bit of `to` says that the edge is a message.
-    edges: Vec<(u32, u32)>,
+    /// From, to, and how long the edge is.
+    edges: Vec<(u32, u32, Span)>,
 }
 
 /// The lengths of the ways from the first world to the ends.
@@ -17,7 +17,19 @@ pub(super) struct Lengths {
     pub(super) longest: u32,
 }
 
-const MESSAGE: u32 = 1 << 31;
+/// How much happens on an edge: an action, and what is taken at once after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Span {
+    pub(super) messages: u16,
+    pub(super) actions: u16,
+}
+
+impl Span {
+    pub(super) fn add(&mut self, message: bool) {
+        self.messages = self.messages.saturating_add(u16::from(message));
+        self.actions = self.actions.saturating_add(1);
+    }
+}
 
 impl Graph {
     /// Adds the first world.
@@ -29,8 +41,8 @@ impl Graph {
         self.found.push((index, from, action));
     }
 
-    pub(super) fn edge(&mut self, from: u32, to: u32, message: bool) {
-        self.edges.push((from, to | if message { MESSAGE } else { 0 }));
+    pub(super) fn edge(&mut self, from: u32, to: u32, span: Span) {
+        self.edges.push((from, to, span));
     }
 
     pub(super) fn merge(&mut self, other: Self) {
@@ -44,7 +56,7 @@ impl Graph {
 
     /// The bytes it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.found.capacity() * size_of::<(u32, u32, u32)>() + self.edges.capacity() * size_of::<(u32, u32)>()
+        self.found.capacity() * size_of::<(u32, u32, u32)>() + self.edges.capacity() * size_of::<(u32, u32, Span)>()
     }
 
     /// The actions by which a world was first reached.
@@ -70,8 +82,8 @@ impl Graph {
         self.edges.sort_unstable();
         let mut awaited = vec![0_u32; states];
         let mut first = vec![0_usize; states + 1];
-        for (from, to) in &self.edges {
-            awaited[(to & !MESSAGE) as usize] += 1;
+        for (from, to, _) in &self.edges {
+            awaited[*to as usize] += 1;
             first[*from as usize + 1] += 1;
         }
         for index in 0..states {
@@ -92,14 +104,13 @@ impl Graph {
                 lengths.messages_max = lengths.messages_max.max(most);
                 lengths.longest = lengths.longest.max(longest);
             }
-            for (_, to) in &self.edges[first[index]..first[index + 1]] {
-                let message = u32::from(to & MESSAGE != 0);
-                let to = to & !MESSAGE;
-                let way = &mut ways[to as usize];
-                *way = (way.0.min(least + message), way.1.max(most + message), way.2.max(longest + 1));
-                awaited[to as usize] -= 1;
-                if awaited[to as usize] == 0 {
-                    open.push(to);
+            for (_, to, span) in &self.edges[first[index]..first[index + 1]] {
+                let (messages, actions) = (u32::from(span.messages), u32::from(span.actions));
+                let way = &mut ways[*to as usize];
+                *way = (way.0.min(least + messages), way.1.max(most + messages), way.2.max(longest + actions));
+                awaited[*to as usize] -= 1;
+                if awaited[*to as usize] == 0 {
+                    open.push(*to);
                 }
             }
         }

@@ -2,14 +2,28 @@
 //!
 //! A breadth-first walk, level by level, on all cores, that remembers a 128-bit fingerprint of each world it has seen.
 //! Every new world is checked; every world in which nothing can happen any more is an end and is checked as one. Because
-//! the walk is breadth-first, the first breach found has a shortest counterexample.
+//! the walk is breadth-first, the first breach found has a shortest counterexample; with reductions, shortest is meant
+//! without the actions that are taken at once.
+//!
+//! Three reductions keep the number of worlds small, each with the argument for its soundness beside the code: ample sets
+//! (`ample.rs`), links (below) and symmetry (`orbit.rs`).
+//!
+//! # Links
+//!
+//! A crash or a break sends the last letter of a link again. Letters are numbered, and a link drops what has arrived
+//! before: taking such a letter changes nothing but the link itself, and commutes with everything, with another repetition
+//! too. So it can be dropped at the moment at which it is sent again; then neither numbers nor the last letter are needed,
+//! and links are explored as if letters were never repeated. Whatever else a crash does is explored. A counterexample is
+//! told as it happens with repetitions.
 //!
 //! Two worlds with the same fingerprint are taken to be one. With 128 bits, among a thousand million worlds, the chance
 //! that any two different ones collide is below one in 10^20.
 
+mod ample;
 mod atlas;
 mod flatten;
 mod graph;
+pub mod independence;
 mod intern;
 mod orbit;
 mod seen;
@@ -20,12 +34,12 @@ use crate::{
     environment::{Faults, Line},
     property::{self, Breach, End},
     scenario::{Answer, Expected, Scenario},
-    world::{Event, World},
+    world::{self, Event, World},
 };
-use atlas::Atlas;
-use graph::Graph;
+use atlas::{Atlas, MANAGER};
+use graph::{Graph, Span};
 use orbit::Orbits;
-use protocol::Name;
+use protocol::{Name, manager::Request};
 use seen::Seen;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -43,23 +57,27 @@ pub struct Settings {
     pub threads: usize,
     /// Whether actions that cannot make a difference are taken at once (ample sets).
     pub ample: bool,
+    /// Whether a letter that comes a second time is dropped without a step of its own.
+    pub links: bool,
     /// Whether worlds that differ only in which of several alike VMs is where are taken to be one.
     pub symmetry: bool,
     /// Give up beyond so many worlds.
     pub states_max: usize,
+    /// Whether to go on after the first breach, so that [`Findings::breaches`] lists all of them.
+    pub thorough: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, ample: true, symmetry: true, states_max: 10_000_000 }
+        Self { threads, ample: true, links: true, symmetry: true, states_max: 10_000_000, thorough: false }
     }
 }
 
 impl Settings {
     /// Every single interleaving, with no reduction.
     pub fn full() -> Self {
-        Self { ample: false, symmetry: false, ..Self::default() }
+        Self { ample: false, links: false, symmetry: false, ..Self::default() }
     }
 }
 
@@ -86,6 +104,8 @@ pub struct Findings {
     pub complete: bool,
     /// The first breach, with the shortest way to it.
     pub breach: Option<(Breach, Vec<Action>)>,
+    /// Every breach that was met: with [`Settings::thorough`] all there are.
+    pub breaches: BTreeSet<Breach>,
     /// What happened at least once on the way.
     pub sometimes: BTreeSet<&'static str>,
     /// Whether components may stop by themselves or with a lost VM, so that not every property is asked for.
@@ -123,6 +143,12 @@ pub fn explore_watched(scenario: &Scenario, settings: Settings, watch: &mut dyn 
     Search::new(&scenario.lines, scenario.faults, Some(&scenario.expected), settings).run(watch)
 }
 
+/// The replicas that symmetry takes to be alike, class by class: each as the names of its VM and its components. Two ends
+/// that differ only in which of them is where are found once.
+pub fn interchangeable(scenario: &Scenario) -> Vec<Vec<Vec<Name>>> {
+    Orbits::find(&scenario.lines, Some(&scenario.expected)).classes()
+}
+
 /// Lets a list of actions happen, one after the other.
 pub fn retrace(script: &Arc<[Line]>, faults: Faults, actions: &[Action]) -> (World, Vec<Event>) {
     let mut world = World::new(script.clone(), faults);
@@ -142,6 +168,7 @@ struct Search<'a> {
     atlas: Atlas,
     seen: Seen,
     breach: Mutex<Option<(Breach, u32)>>,
+    breaches: Mutex<BTreeSet<Breach>>,
     ends: Mutex<BTreeMap<Arc<End>, (usize, u32)>>,
 }
 
@@ -190,6 +217,10 @@ struct Harvest {
 impl<'a> Search<'a> {
     fn new(script: &'a Arc<[Line]>, faults: Faults, expected: Option<&'a Expected>, settings: Settings) -> Self {
         let disrupted = faults.stop_components() || property::loses(script);
+        // Neither argument for soundness covers a cancellation, which takes back what others may depend on.
+        let cancels = script.iter().any(|line| matches!(line.request, Request::Cancel(_)));
+        let settings =
+            Settings { ample: settings.ample && !cancels, symmetry: settings.symmetry && !cancels, ..settings };
         let unstopped = expected.map(|expected| expected.sometimes_stopped.clone()).unwrap_or_default();
         Self {
             script,
@@ -198,10 +229,11 @@ impl<'a> Search<'a> {
             expected,
             may_stop: (!disrupted).then(|| property::may_stop(script)),
             unstopped: Mutex::new(unstopped),
-            orbits: if settings.symmetry { Orbits::find(script) } else { Orbits::default() },
+            orbits: if settings.symmetry { Orbits::find(script, expected) } else { Orbits::default() },
             atlas: Atlas::new(),
             seen: Seen::default(),
             breach: Mutex::new(None),
+            breaches: Mutex::default(),
             ends: Mutex::new(BTreeMap::new()),
         }
     }
@@ -219,7 +251,7 @@ impl<'a> Search<'a> {
         level.push(Open { index: 0, row: &row, print });
         let mut complete = true;
         let mut depth = 0;
-        while !level.worlds.is_empty() && self.found().is_none() {
+        while !level.worlds.is_empty() && (self.settings.thorough || self.found().is_none()) {
             if self.seen.count() > self.settings.states_max {
                 complete = false;
                 break;
@@ -239,7 +271,8 @@ impl<'a> Search<'a> {
     }
 
     fn walker(&self) -> Walker<'_> {
-        Walker::new(&self.atlas, self.faults.repeats(), self.may_stop.as_ref(), &self.orbits)
+        let numbered = self.faults.repeats() && !self.settings.links;
+        Walker::new(&self.atlas, numbered, self.may_stop.as_ref(), &self.orbits)
     }
 
     fn found(&self) -> Option<(Breach, u32)> {
@@ -278,24 +311,31 @@ impl<'a> Search<'a> {
 
     /// Looks at everything that can happen next in one world.
     fn expand(&self, walker: &mut Walker<'_>, open: Open<'_>, harvest: &mut Harvest) {
-        let mut actions = walker.actions(open.row);
+        let actions = walker.actions(open.row);
         if actions.iter().all(|(action, _)| action.is_fault()) {
             self.record_end(walker, open);
         }
-        if self.settings.ample
-            && let Some(quiet) = actions.iter().copied().find(|action| walker.is_quiet(open.row, *action))
-        {
-            actions = vec![quiet];
-        }
-        let (mut row, mut changed) = (Row::new(), Vec::new());
+        let (mut row, mut changed, mut quiet) = (Row::new(), Vec::new(), Vec::new());
         for action in actions {
             row.clear();
             row.extend_from_slice(open.row);
-            let mut print = open.print;
+            let (mut print, mut span) = (open.print, Span::default());
             walker.apply(&mut row, &mut print, action, &mut changed);
+            span.add(action.0.is_message());
+            // What makes no difference is taken at once, and the worlds between are not kept.
+            let mut broken = None;
+            while let Some(next) = self.settings.ample.then(|| walker.next_ample(&row)).flatten() {
+                broken = broken.or_else(|| walker.breach_of(row[MANAGER]));
+                walker.apply(&mut row, &mut print, next, &mut quiet);
+                span.add(next.0.is_message());
+                changed.extend(quiet.iter().copied().filter(|slot| !changed.contains(slot)).collect::<Vec<_>>());
+            }
             let orbit = if self.orbits.is_empty() { print } else { walker.print_of_orbit(&row) };
             let (index, new) = self.seen.insert(orbit);
-            harvest.graph.edge(open.index, index, action.0.is_message());
+            harvest.graph.edge(open.index, index, span);
+            if let Some(breach) = broken {
+                self.record(breach, index);
+            }
             if !new {
                 continue;
             }
@@ -327,7 +367,10 @@ impl<'a> Search<'a> {
         index: u32,
     ) {
         for name in walker.stopping(row, changed) {
-            self.unstopped.lock().expect("no thread panics while it holds the names").remove(&name);
+            // Where one of several replicas is stopped, another one is in a world that is taken to be the same.
+            let mut unstopped = self.unstopped.lock().expect("no thread panics while it holds the names");
+            unstopped.retain(|it| *it != name && !self.orbits.are_alike(it, &name));
+            drop(unstopped);
             if expected.never_stopped.contains(&name) {
                 let detail = format!("{name} is stopped, and must never be");
                 self.record(Breach { property: property::AS_TOLD, detail }, index);
@@ -344,6 +387,11 @@ impl<'a> Search<'a> {
     }
 
     fn record(&self, breach: Breach, index: u32) {
+        let mut breaches = self.breaches.lock().expect("no thread panics while it holds the breaches");
+        if !breaches.contains(&breach) {
+            breaches.insert(breach.clone());
+        }
+        drop(breaches);
         let mut found = self.breach.lock().expect("no thread panics while it holds the breach");
         // Whatever thread comes first: the same breach of the same world each time.
         if found.as_ref().is_none_or(|(known, at)| (&breach, index) < (known, *at)) {
@@ -353,12 +401,12 @@ impl<'a> Search<'a> {
 
     fn record_end(&self, walker: &mut Walker<'_>, open: Open<'_>) {
         let world = walker.world(open.row);
-        if let Some(breach) = property::at_end(&world) {
-            return self.record(breach, open.index);
-        }
-        let objections = self.expected.map(|expected| expected.objections_at_end(&world)).unwrap_or_default();
-        if let Some(detail) = objections.into_iter().next() {
-            return self.record(Breach { property: property::AS_TOLD, detail }, open.index);
+        let as_told = |expected: &Expected| {
+            let detail = expected.objections_at_end(&world).into_iter().next()?;
+            Some(Breach { property: property::AS_TOLD, detail })
+        };
+        if let Some(breach) = property::at_end(&world).or_else(|| self.expected.and_then(as_told)) {
+            self.record(breach, open.index);
         }
         let mut ends = self.ends.lock().expect("no thread panics while it holds the ends");
         ends.entry(property::end_of(&world)).or_insert((0, open.index)).0 += 1;
@@ -371,16 +419,47 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// The actions of a way, with those that were taken at once on it, as they happen in a world without reductions.
+    fn retell(&self, way: &[u32]) -> Vec<Action> {
+        let mut world = World::new(self.script.clone(), self.faults);
+        let mut walker = self.walker();
+        let (mut row, mut print, mut changed) = (walker.row(&world), 0, Vec::new());
+        let mut told = Vec::new();
+        for (place, number) in way.iter().enumerate() {
+            let mut next = Some((*self.atlas.actions.value(*number).0, *number));
+            while let Some(action) = next {
+                // What comes a second time is dropped first.
+                while world.part(world::source(action.0)).repeats() {
+                    told.push(action.0);
+                    world.apply(action.0);
+                }
+                told.push(action.0);
+                world.apply(action.0);
+                walker.apply(&mut row, &mut print, action, &mut changed);
+                // The way ends where something is broken, or else where all that is taken at once has happened.
+                let broken = place + 1 == way.len() && walker.breach(&row, &changed).is_some();
+                next = (self.settings.ample && !broken).then(|| walker.next_ample(&row)).flatten();
+            }
+        }
+        // At an end nothing is left that could come a second time.
+        while let Some(action) = world.actions().into_iter().find(|action| world.part(world::source(*action)).repeats())
+        {
+            told.push(action);
+            world.apply(action);
+        }
+        told
+    }
+
     fn conclude(self, mut graph: Graph, complete: bool, sometimes: BTreeSet<&'static str>) -> Findings {
         let states = self.seen.count();
-        let way = |index: u32, graph: &Graph| {
-            graph.way(index).into_iter().map(|it| *self.atlas.actions.value(it).0).collect()
-        };
+        let way = |index: u32, graph: &Graph| self.retell(&graph.way(index));
         let unstopped = self.unstopped.lock().expect("no thread panics while it holds the names").first().cloned();
         let missing = unstopped.filter(|_| complete).map(|name| {
             let detail = format!("{name} is stopped on no path, and should be on some");
             (Breach { property: property::AS_TOLD, detail }, 0)
         });
+        let mut breaches = self.breaches.lock().expect("no thread panics while it holds the breaches").clone();
+        breaches.extend(missing.iter().map(|(breach, _)| breach.clone()));
         let breach = self.found().or(missing).map(|(breach, index)| (breach, way(index, &graph)));
         let bytes_per_state = (self.seen.bytes() + graph.bytes()) / states.max(1);
         let edges = graph.edges();
@@ -398,6 +477,7 @@ impl<'a> Search<'a> {
             parts: self.atlas.parts.count(),
             complete,
             breach,
+            breaches,
             sometimes,
             disrupted: self.may_stop.is_none(),
         }

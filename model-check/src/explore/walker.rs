@@ -5,7 +5,7 @@
 //! a few look-ups.
 
 use super::{
-    atlas::{self, Atlas, Stepped, Taken},
+    atlas::{self, Atlas, OPERATOR, Stepped, Taken},
     flatten::{Leaves, flatten},
     intern::fingerprint,
     orbit::Orbits,
@@ -21,10 +21,6 @@ use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 /// A world as numbers of parts, by slot. What is missing at the end is nothing.
 pub(super) type Row = Vec<u32>;
-
-const OPERATOR: usize = 0;
-const MANAGER: usize = 1;
-const CLOUD: usize = 2;
 
 /// What a walker remembers of a part.
 struct Known {
@@ -50,8 +46,8 @@ struct Choice {
 /// One thread's caches.
 pub(super) struct Walker<'a> {
     atlas: &'a Atlas,
-    numbered: bool,
-    may_stop: Option<&'a BTreeSet<Name>>,
+    pub(super) numbered: bool,
+    pub(super) may_stop: Option<&'a BTreeSet<Name>>,
     orbits: &'a Orbits,
     places: Vec<Place>,
     slots: FxHashMap<Place, u32>,
@@ -64,7 +60,8 @@ pub(super) struct Walker<'a> {
     menus: FxHashMap<(u32, u32), Range<u32>>,
     choices: Vec<Choice>,
     pairs: FxHashMap<(u32, u32), bool>,
-    alone: FxHashMap<u32, bool>,
+    pub(super) alone: FxHashMap<u32, bool>,
+    pub(super) neutral: FxHashMap<(u32, u32), bool>,
     /// The leaves of parts that were met at other slots before.
     leaves: FxHashMap<(u32, u32), Arc<Leaves>>,
     sums: Vec<u128>,
@@ -95,6 +92,7 @@ impl<'a> Walker<'a> {
             choices: Vec::new(),
             pairs: FxHashMap::default(),
             alone: FxHashMap::default(),
+            neutral: FxHashMap::default(),
             leaves: FxHashMap::default(),
             sums: Vec::new(),
             sights: BTreeSet::new(),
@@ -160,7 +158,7 @@ impl<'a> Walker<'a> {
         let known = shared.read().expect("no thread panics while it holds the leaves").get(&(slot, number)).cloned();
         known.unwrap_or_else(|| {
             let (place, part) = (self.place(slot as usize), self.part(number));
-            let leaves = Arc::new(flatten(&place, &*part, self.orbits));
+            let leaves = Arc::new(flatten(place, &part, self.orbits));
             let mut shared = shared.write().expect("no thread panics while it holds the leaves");
             shared.insert((slot, number), leaves.clone());
             leaves
@@ -273,7 +271,7 @@ impl<'a> Walker<'a> {
         breach
     }
 
-    fn breach_of(&mut self, number: u32) -> Option<Breach> {
+    pub(super) fn breach_of(&mut self, number: u32) -> Option<Breach> {
         let may_stop = self.may_stop;
         let known = self.know(number);
         let part = known.part.clone();
@@ -304,46 +302,6 @@ impl<'a> Walker<'a> {
             }
         }
         names
-    }
-
-    /// Whether an action can be taken before all else, because nothing else can make a difference to it, nor it to anything
-    /// else: a VM that comes, or a report while nothing but reports can reach the manager; and the manager does not react.
-    ///
-    /// News that something is not as predicted must be allowed to come late: the manager might call a phase done without
-    /// them. Other news that come late make the manager act late, as slow orders do.
-    pub(super) fn is_quiet(&mut self, row: &[u32], action: (Action, u32)) -> bool {
-        let source = match action.0 {
-            Action::Report(_) if self.is_settled(row) => self.slot(world::source(action.0)) as usize,
-            // A request that may come at any time can concern a VM that is about to come.
-            Action::Cloud(_) if self.is_settled(row) => CLOUD,
-            _ => return false,
-        };
-        let taken = self.take(row[source], action.0, action.1);
-        // A VM that comes boots; one that goes halts two places, and whoever still writes to it does make a difference.
-        let comes = action.0.is_message() || taken.effects.len() == 1;
-        let Some((slot, input)) = taken.input.filter(|_| comes) else { return false };
-        let stepped = self.step(slot as usize, row[slot as usize], input);
-        stepped.effects.is_empty() && !stepped.unsettled
-    }
-
-    /// Whether the operator has asked for everything or waits for all to come to rest, nothing that concerns the manager
-    /// can go wrong any more, and at most one change runs.
-    fn is_settled(&mut self, row: &[u32]) -> bool {
-        let operator = self.part(row[OPERATOR]);
-        let Part::Operator(operator) = &*operator else { return false };
-        let done = operator.next().is_none_or(|line| line.patient) && operator.lost.is_empty();
-        let calm = !operator.faults.repeats() && operator.faults.losses == 0 && !self.numbered;
-        let manager = row[MANAGER];
-        if !done || !calm {
-            return false;
-        }
-        if let Some(alone) = self.alone.get(&manager) {
-            return *alone;
-        }
-        let part = self.part(manager);
-        let alone = matches!(&*part, Part::Manager(manager) if manager.changes().count() <= 1);
-        self.alone.insert(manager, alone);
-        alone
     }
 
     fn agents(&mut self, row: &[u32]) -> Vec<VmId> {
@@ -393,7 +351,7 @@ impl<'a> Walker<'a> {
         menu
     }
 
-    fn take(&mut self, part: u32, action: Action, number: u32) -> Arc<Taken> {
+    pub(super) fn take(&mut self, part: u32, action: Action, number: u32) -> Arc<Taken> {
         if let Some(taken) = self.taken.get(&(part, number)) {
             return taken.clone();
         }
@@ -408,7 +366,7 @@ impl<'a> Walker<'a> {
         taken
     }
 
-    fn step(&mut self, slot: usize, part: u32, input: u32) -> Arc<Stepped> {
+    pub(super) fn step(&mut self, slot: usize, part: u32, input: u32) -> Arc<Stepped> {
         if let Some(stepped) = self.stepped.get(&(part, input)) {
             return stepped.clone();
         }
@@ -459,7 +417,11 @@ impl<'a> Walker<'a> {
         (self.slot(place), self.atlas.items.number(item))
     }
 
-    fn part(&mut self, number: u32) -> Arc<Part> {
+    pub(super) fn input(&self, number: u32) -> Arc<Input> {
+        self.atlas.inputs.value(number).0
+    }
+
+    pub(super) fn part(&mut self, number: u32) -> Arc<Part> {
         self.know(number).part.clone()
     }
 
@@ -485,7 +447,7 @@ impl<'a> Walker<'a> {
         self.places[slot]
     }
 
-    fn slot(&mut self, place: Place) -> u32 {
+    pub(super) fn slot(&mut self, place: Place) -> u32 {
         let atlas = self.atlas;
         *self.slots.entry(place).or_insert_with(|| atlas.slot(place))
     }

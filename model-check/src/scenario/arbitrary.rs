@@ -1,8 +1,8 @@
 //! Random small applications with random scripts, small enough to be explored to the last state.
 
-use super::Scenario;
+use super::{Answer, Changes, ComponentEnd, Expected, Scenario};
 use crate::{Faults, Line};
-use protocol::{Change, Edit, Export, Import, Kind, Name, Need, Strategy, Wire, manager::Request};
+use protocol::{Change, Edit, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire, manager::Request};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// How much there is of it.
@@ -128,6 +128,81 @@ pub fn haste(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
     Scenario { name, lines: lines.into(), ..Scenario::default() }
 }
 
+/// Makes one to three components on one or two VMs, up to two requests of any sort, and something that may go wrong: deaths,
+/// failures, losses, crashes, breaks. Changes have any strategy and may be complete or not; some requests are refused.
+/// What is expected is drawn, too, and is often wrong: an exploration must not depend on whether it is.
+pub fn mishap(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
+    let mut draft = Draft { below: &mut below, components: Vec::new(), wires: BTreeSet::new(), vms: 0, extra: 0 };
+    draft.vms = 1 + u64::from(!draft.chance(3));
+    let components = if draft.vms == 1 { 1 + draft.draw(3) } else { 1 + draft.draw(2) };
+    let mut edits: Vec<Edit> = (0..draft.vms).map(|vm| Edit::AddVm { vm: vm_name(vm) }).collect();
+    for place in 0..components {
+        let mut edit = draft.add_component(place);
+        draft.be_stubborn(&mut edit);
+        edits.push(edit);
+    }
+    for place in 0..components {
+        edits.extend(draft.wire(place));
+    }
+    let mut lines = vec![Line { request: draft.request(edits), patient: true }];
+    for _ in 0..draft.draw(3) {
+        let request = draft.any_request();
+        lines.push(Line { request, patient: !draft.chance(3) });
+    }
+    let faults = draft.faults();
+    let expected = draft.expectation(lines.len());
+    Scenario { name, lines: lines.into(), faults, expected, ..Scenario::default() }
+}
+
+/// Makes replicas that are alike, of which any may die, fail or be lost, and one change: a hub with its clients, or two
+/// twins without a hub. Sometimes different things are expected of the replicas, so that they are not alike after all.
+pub fn mishap_in_tier(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
+    let mut scenario = if below(4) == 0 { tier(name, &mut below) } else { twins(name, &mut below) };
+    let mut lines = scenario.lines.to_vec();
+    if below(3) == 0 {
+        lines.truncate(1);
+    }
+    for line in &mut lines {
+        if let Request::Make(change) = &mut line.request {
+            change.strategy = Strategy::NAMES[usize::try_from(below(3)).unwrap_or(0)].1;
+        }
+    }
+    let mut draft = Draft { below: &mut below, components: Vec::new(), wires: BTreeSet::new(), vms: 3, extra: 0 };
+    draft.components = ["c1", "c2"].map(|it| (self::name(it), 0)).into();
+    scenario.faults = draft.faults();
+    scenario.expected = draft.expectation(lines.len());
+    scenario.lines = lines.into();
+    scenario
+}
+
+/// Makes two VMs with one or two components each, both the same, and one change to both.
+fn twins(name: String, mut below: impl FnMut(u64) -> u64) -> Scenario {
+    let paired = below(2) == 0;
+    let values = if below(2) == 0 { vec![self::name("port")] } else { Vec::new() };
+    let mut provider =
+        Kind { exports: [(self::name("e"), Export { values, capacity: None })].into(), ..Kind::default() };
+    provider.renews = below(2) == 0;
+    let need = [Need::Strong(1), Need::Weak(1), Need::Value(1)][usize::try_from(below(3)).unwrap_or(0)];
+    let import = Import { export: self::name("e"), need };
+    let client = Kind { imports: [(self::name("s"), import)].into(), rebinds: below(3) == 0, ..Kind::default() };
+    let (provider, client) = (Arc::new(provider), Arc::new(client));
+    let (mut edits, mut change) = (Vec::new(), Vec::new());
+    let removes = below(2) == 0;
+    for twin in 1..=2 {
+        let (vm, one, other) = (vm_name(twin), self::name(&format!("c{twin}")), self::name(&format!("d{twin}")));
+        edits.push(Edit::AddVm { vm: vm.clone() });
+        edits.push(Edit::AddComponent { component: one.clone(), vm: vm.clone(), kind: provider.clone() });
+        if paired {
+            edits.push(Edit::AddComponent { component: other.clone(), vm, kind: client.clone() });
+            edits.push(Edit::AddBinding(wire(&other, &self::name("s"), &one)));
+        }
+        let component = one;
+        change.push(if removes { Edit::RemoveComponent { component } } else { Edit::RestartComponent { component } });
+    }
+    let lines = [Line { request: make(edits), patient: true }, Line { request: make(change), patient: true }];
+    Scenario { name, lines: lines.into(), ..Scenario::default() }
+}
+
 struct Draft<'b> {
     below: &'b mut dyn FnMut(u64) -> u64,
     /// The components there are, with their place in the order of strong imports.
@@ -145,6 +220,87 @@ impl Draft<'_> {
     /// True one time in so many.
     fn chance(&mut self, one_in: u64) -> bool {
         self.draw(one_in) == 0
+    }
+
+    /// Lets the operations of a component be tried again, sometimes.
+    fn be_stubborn(&mut self, edit: &mut Edit) {
+        let Edit::AddComponent { kind, .. } = edit else { return };
+        if self.chance(4) {
+            let operation = [Operation::Start, Operation::Stop, Operation::Run][self.choose(3)];
+            let patience = Patience { retries: 1, pause_ms_first: 10, factor: 2 };
+            Arc::make_mut(kind).patience.insert(operation, patience);
+        }
+    }
+
+    /// A place in a list of that length.
+    fn choose(&mut self, length: usize) -> usize {
+        usize::try_from(self.draw(u64::try_from(length).unwrap_or(1))).unwrap_or(0)
+    }
+
+    /// A change of any strategy, complete or not.
+    fn request(&mut self, edits: Vec<Edit>) -> Request {
+        let (_, strategy) = Strategy::NAMES[self.choose(Strategy::NAMES.len())];
+        Request::Make(Change { strategy, incomplete: !self.chance(4), edits })
+    }
+
+    /// Something that an operator may ask for, possible or not.
+    fn any_request(&mut self) -> Request {
+        let count = self.components.len().max(1);
+        let place = self.choose(count);
+        let chosen = self.components.get(place).map_or_else(|| name("c0"), |(name, _)| name.clone());
+        match self.draw(10) {
+            0 => Request::Retry(chosen),
+            1 => Request::Skip(chosen),
+            2 => Request::DeclareLost(vm_name(self.draw(self.vms))),
+            3 => {
+                let vm = vm_name(self.draw(self.vms));
+                self.request(vec![Edit::RemoveVm { vm }])
+            }
+            4 => {
+                let removed = Edit::RemoveComponent { component: chosen };
+                let edits = [vec![removed], self.change()].concat();
+                self.request(edits)
+            }
+            _ => {
+                let edits = self.change();
+                self.request(edits)
+            }
+        }
+    }
+
+    /// One or two things that may go wrong; sometimes none.
+    fn faults(&mut self) -> Faults {
+        let mut faults = Faults::default();
+        for _ in 0..[0, 1, 1, 1, 2][self.choose(5)] {
+            let budget = match self.draw(7) {
+                0 | 1 => &mut faults.deaths,
+                2 | 3 => &mut faults.failures,
+                4 => &mut faults.losses,
+                5 => &mut faults.crashes,
+                _ => &mut faults.breaks,
+            };
+            *budget += 1;
+        }
+        faults
+    }
+
+    /// Something that may or may not come true.
+    fn expectation(&mut self, requests: usize) -> Expected {
+        let mut expected = Expected { answers: vec![Answer::Either; requests], ..Expected::default() };
+        expected.changes = if self.chance(3) { Changes::Done } else { Changes::Either };
+        for (component, _) in self.components.clone() {
+            let ends = [ComponentEnd::Started, ComponentEnd::Stopped, ComponentEnd::Failed, ComponentEnd::Gone];
+            if self.chance(3) {
+                let ends = ends.into_iter().filter(|_| !self.chance(3)).collect();
+                expected.components.insert(component.clone(), ends);
+            }
+            match self.draw(6) {
+                0 => drop(expected.never_stopped.insert(component)),
+                1 => drop(expected.sometimes_stopped.insert(component)),
+                _ => {}
+            }
+        }
+        expected
     }
 
     fn add_component(&mut self, place: u64) -> Edit {

@@ -12,6 +12,7 @@ mod book;
 mod cancel;
 mod cycle;
 mod import;
+mod outlook;
 mod phases;
 mod precedence;
 mod predict;
@@ -21,6 +22,7 @@ mod waiting;
 pub use book::{BindingEntry, Book, ComponentEntry, Entry, Health, VmEntry};
 pub use cancel::CancelOutlook;
 pub use import::ImportEntry;
+pub use outlook::Outlook;
 pub use waiting::{ChangeState, Waiting};
 
 use crate::{

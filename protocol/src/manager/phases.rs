@@ -91,7 +91,7 @@ pub(super) struct Phase {
     /// VMs to come or go, components and bindings to go.
     pub(super) outstanding: PagedSet<Entry>,
     /// Those of them that are VMs to come.
-    coming: BTreeSet<Entry>,
+    pub(super) coming: BTreeSet<Entry>,
     /// Components to come back from a restart.
     pub(super) restarted: PagedSet<Entry>,
     /// The components whose state may be touched.
@@ -102,11 +102,11 @@ pub(super) struct Phase {
     pub(super) roll: BTreeSet<Entry>,
     /// The VMs to be called each time that everything looks settled after something has moved, because there are components
     /// that restart when others have come back.
-    circuit: BTreeSet<Entry>,
+    pub(super) circuit: BTreeSet<Entry>,
     /// Something has moved since they were called.
-    moved: bool,
+    pub(super) moved: bool,
     /// The components whose needs it sets: their agents are told when the components can bear it.
-    needs: BTreeSet<Entry>,
+    pub(super) needs: BTreeSet<Entry>,
 }
 
 impl Running {
