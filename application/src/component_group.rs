@@ -11,7 +11,7 @@ use crate::{
     source::{Sources, Span},
 };
 use protocol::Name;
-use recipe::sort::Sort;
+use recipe::value_type::ValueType;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -128,7 +128,7 @@ fn read_parameters(
             }
             continue;
         };
-        if parameter.sort == Sort::Secret {
+        if parameter.value_type == ValueType::Secret {
             match node.get("secret").map(|it| &it.content) {
                 Some(Content::Scalar { text, .. }) if node.entries().len() == 1 => match known.get(text) {
                     Some(secret) => secrets.extend(secret.clone().map(|it| (key.text.clone(), it))),
@@ -145,17 +145,17 @@ fn read_parameters(
             continue;
         }
         let value = Reading::value(node);
-        if !parameter.sort.fits(&value) {
+        if !parameter.value_type.fits(&value) {
             match node.get("secret") {
                 Some(_) => {
                     let says =
                         format!("`{}` cannot take a secret (declare it with `type: secret` in the type)", key.text);
                     reading.wrong(node.span, says);
                 }
-                None => reading.not_of_sort(&key.text, parameter.sort, node),
+                None => reading.not_of_type(&key.text, parameter.value_type, node),
             }
         }
-        parameters.insert(key.text.clone(), Reading::value_of(parameter.sort, node));
+        parameters.insert(key.text.clone(), Reading::value_of(parameter.value_type, node));
     }
     for (name, parameter) in &component_type.parameters {
         if parameters.contains_key(name) || secrets.contains_key(name) || node.is_some_and(|it| it.get(name).is_some())

@@ -2,7 +2,7 @@
 
 use crate::expansion::{Component, Definition, Expansion, Key, Reference};
 use protocol::Name;
-use recipe::{Recipe, sort::Sorted};
+use recipe::{Recipe, value_type::ValueTypes};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -230,8 +230,8 @@ fn changes(one: &Definition, other: &Definition) -> Vec<String> {
     if one.type_name != other.type_name {
         found.push(format!("type {} → {}", one.type_name, other.type_name));
     }
-    let sort = |it: &crate::expansion::Import| (it.export.clone(), it.need.with_number(0));
-    entries(&mut found, "import", &one.imports, &other.imports, |one, other| sort(one) == sort(other));
+    let kept = |it: &crate::expansion::Import| (it.export.clone(), it.need.with_number(0));
+    entries(&mut found, "import", &one.imports, &other.imports, |one, other| kept(one) == kept(other));
     entries(&mut found, "export", &one.exports, &other.exports, |one, other| one == other);
     entries(&mut found, "secret", &one.secrets, &other.secrets, |one, other| one == other);
     if one.patience != other.patience {
@@ -250,11 +250,11 @@ fn recipe(found: &mut Vec<String>, one: &Recipe, other: &Recipe) {
     let (only_one, only_other) = (&one.parameters, &other.parameters);
     entries(found, "parameter", only_one, only_other, |_, _| true);
     entries(found, "value", &one.values, &other.values, |one, other| one == other);
-    sorts(found, "value ", &one.sorts.values, &other.sorts.values);
-    let imports: BTreeSet<&Name> = one.sorts.imports.keys().chain(other.sorts.imports.keys()).collect();
+    types(found, "value ", &one.types.values, &other.types.values);
+    let imports: BTreeSet<&Name> = one.types.imports.keys().chain(other.types.imports.keys()).collect();
     for import in imports {
-        let of = |it: &Recipe| it.sorts.imports.get(import).cloned().unwrap_or_default();
-        sorts(found, &format!("{import}."), &of(one), &of(other));
+        let of = |it: &Recipe| it.types.imports.get(import).cloned().unwrap_or_default();
+        types(found, &format!("{import}."), &of(one), &of(other));
     }
     entries(found, "environment", &one.environment, &other.environment, |one, other| one == other);
     let files = |it: &Recipe| it.files.iter().map(|file| (file.path.clone(), file.clone())).collect::<BTreeMap<_, _>>();
@@ -267,7 +267,7 @@ fn recipe(found: &mut Vec<String>, one: &Recipe, other: &Recipe) {
 }
 
 /// Values that are not what they were.
-fn sorts(found: &mut Vec<String>, whose: &str, one: &Sorted, other: &Sorted) {
+fn types(found: &mut Vec<String>, whose: &str, one: &ValueTypes, other: &ValueTypes) {
     let names: BTreeSet<&Name> = one.iter().chain(other.iter()).map(|(name, _)| name).collect();
     for name in names.into_iter().filter(|name| one.of(name) != other.of(name)) {
         found.push(format!("type of {whose}{name}: {} → {}", one.of(name), other.of(name)));

@@ -11,7 +11,7 @@ use crate::{
     source::{Sources, Span},
     yaml,
 };
-use recipe::sort::{SORTS, Sort};
+use recipe::value_type::{VALUE_TYPES, ValueType};
 use std::collections::BTreeMap;
 
 /// The version of the language.
@@ -33,7 +33,8 @@ pub(crate) const FILE_FIELDS: &[&str] = &[
 /// The fields of a variable.
 pub(crate) const VARIABLE_FIELDS: &[&str] = &["type", "default", "description"];
 /// What a variable can hold: its value stands in files and on command lines, so it is never a secret.
-pub(crate) const VARIABLE_SORTS: [(&str, Sort); 6] = [SORTS[0], SORTS[1], SORTS[2], SORTS[3], SORTS[4], SORTS[6]];
+pub(crate) const VARIABLE_TYPES: [(&str, ValueType); 6] =
+    [VALUE_TYPES[0], VALUE_TYPES[1], VALUE_TYPES[2], VALUE_TYPES[3], VALUE_TYPES[4], VALUE_TYPES[6]];
 /// What is kept together from all files.
 const SECTIONS: [&str; 5] = ["variables", "secrets", "types", "vms", "components"];
 /// What `override` can lay something over.
@@ -224,26 +225,26 @@ impl Document {
             reading.name(&key.text, key.span);
             let described = matches!(node.content, Content::Map { .. });
             let mut is_misspelt = false;
-            let (sort, default) = if described {
+            let (value_type, default) = if described {
                 let fields = reading.fields(node, "a variable", VARIABLE_FIELDS);
                 is_misspelt = fields.may_have(&["default"]);
-                let sort = fields.get("type").and_then(|node| {
+                let value_type = fields.get("type").and_then(|node| {
                     if matches!(&node.content, Content::Scalar { text, .. } if text == "secret") {
                         let says = "a variable cannot be secret, because variables are stored in plain text (define it under `secrets`)";
                         reading.wrong(node.span, says);
                         return None;
                     }
-                    reading.one_of(node, "the type of a variable", &VARIABLE_SORTS)
+                    reading.one_of(node, "the type of a variable", &VARIABLE_TYPES)
                 });
-                (sort, fields.get("default").cloned())
+                (value_type, fields.get("default").cloned())
             } else {
                 (None, Some(node.clone()).filter(|it| !it.is_nothing()))
             };
             let mut value = given.remove(&key.text).or(default);
-            if let (Some(sort), Some(wrong)) = (sort, &value)
-                && !sort.fits(&Reading::value(wrong))
+            if let (Some(value_type), Some(wrong)) = (value_type, &value)
+                && !value_type.fits(&Reading::value(wrong))
             {
-                reading.not_of_sort(&key.text, sort, wrong);
+                reading.not_of_type(&key.text, value_type, wrong);
                 value = None;
             } else if value.is_none() && !is_misspelt {
                 let says = format!("`{0}` has no value (give it a default, or pass --set {0}=…)", key.text);

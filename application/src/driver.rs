@@ -86,8 +86,8 @@ pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environm
     }
     let fields = builder.reading.fields(node, "`start`", START_FIELDS);
     let limit = builder.time(&fields, "time-limit", 0).filter(|it| *it > 0);
-    let sorts = ["process", "script", "systemd", "container"];
-    let driver = match sorts.map(|name| fields.get(name)) {
+    let types = ["process", "script", "systemd", "container"];
+    let driver = match types.map(|name| fields.get(name)) {
         [Some(process), None, None, None] => {
             let run = builder.line(process, Stage::Run)?;
             Some(Driver::plain(Start::Process(Process { run })))
@@ -103,7 +103,7 @@ pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environm
         [None, None, None, Some(node)] => container(builder, node, limit, stop, environment),
         _ => {
             let says = "`start` needs exactly one of `process` (keeps running), `script` (ends), `systemd` (a unit) and `container`";
-            builder.reading.not_one_of(&fields, &sorts, says);
+            builder.reading.not_one_of(&fields, &types, says);
             None
         }
     };

@@ -12,7 +12,7 @@ use crate::{
     expansion::{Component, Definition, Expansion, Import, Key, Vm},
     file_mode, optimum, placement,
     problem::Findings,
-    readiness, template_reads, value_sorts, wiring,
+    readiness, template_reads, value_type_check, wiring,
 };
 use planner::Progress;
 use protocol::{Name, Need, bounds::RECIPE_BYTES_MAX};
@@ -142,10 +142,10 @@ impl Application {
         });
         let mut recipe = component_type.recipe.clone();
         recipe.parameters = group.parameters.clone();
-        recipe.sorts.imports = self.imported_sorts((name, group), others, findings);
+        recipe.types.imports = self.imported_sorts((name, group), others, findings);
         file_mode::choose(component_type, &mut recipe);
-        value_sorts::check_chosen(name, &recipe, &component_type.templates, findings);
-        template_reads::check_secrets(component_type, &recipe.sorts, findings);
+        value_type_check::check_chosen(name, &recipe, &component_type.templates, findings);
+        template_reads::check_secrets(component_type, &recipe.types, findings);
         Definition {
             type_name: group.type_name.clone(),
             imports: imports.collect(),

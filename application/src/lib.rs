@@ -6,7 +6,7 @@
 //!           with places        wired; under keys         changed, unchanged
 //! ```
 //!
-//! Types say what components of one sort need, offer and do; the rest of a file says how many there are, where, and how
+//! Types say what components of one type need, offer and do; the rest of a file says how many there are, where, and how
 //! they are wired. The language is described in `docs/LANGUAGE.md`.
 //!
 //! This crate knows no network and no disk: files are asked for through a closure, secrets are only named, and whoever
@@ -50,7 +50,7 @@ mod template;
 mod template_names;
 mod template_reads;
 mod template_words;
-mod value_sorts;
+mod value_type_check;
 mod wiring;
 mod yaml;
 

@@ -11,7 +11,8 @@ use crate::{
 };
 use protocol::Name;
 use recipe::{
-    At, Command, CommandLine, HandedOut, Operations, Rebind, Recipe, RenderedFile, Signal, Start, Stop, sort::Sort,
+    At, Command, CommandLine, HandedOut, Operations, Rebind, Recipe, RenderedFile, Signal, Start, Stop,
+    value_type::ValueType,
 };
 use std::collections::BTreeMap;
 
@@ -65,7 +66,7 @@ pub(crate) type Open<'a> = dyn FnMut(Span, &str) -> Result<(String, Span), Strin
 /// Reads the recipe and its templates. `exported` are the values that travel to others.
 pub(crate) fn read(
     fields: &Fields<'_>,
-    exported: &BTreeMap<Name, (Sort, Span)>,
+    exported: &BTreeMap<Name, (ValueType, Span)>,
     reading: &mut Reading,
     open: &mut Open<'_>,
 ) -> (Recipe, Vec<TemplateText>) {

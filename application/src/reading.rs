@@ -7,7 +7,7 @@ use crate::{
     source::Span,
 };
 use protocol::Name;
-use recipe::sort::Sort;
+use recipe::value_type::ValueType;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -229,14 +229,14 @@ impl Reading {
         Some(name)
     }
 
-    /// That a value is not of its sort, and what would be right.
-    pub(crate) fn not_of_sort(&mut self, name: &str, sort: Sort, node: &Node) {
-        let fits = |text: &str| sort.fits(&Self::plain(text));
+    /// Reports that a value has the wrong type, and what would be right.
+    pub(crate) fn not_of_type(&mut self, name: &str, value_type: ValueType, node: &Node) {
+        let fits = |text: &str| value_type.fits(&Self::plain(text));
         let found = node.in_words_instead_of(fits);
-        self.wrong(node.span, format!("`{name}` must be {}, not {found}", sort.wanted()));
+        self.wrong(node.span, format!("`{name}` must be {}, not {found}", value_type.wanted()));
     }
 
-    /// A value of any sort, as YAML understands it: what is not in quotes may be a number, a boolean or nothing.
+    /// A value of any type, as YAML understands it: what is not in quotes may be a number, a boolean or nothing.
     pub(crate) fn value(node: &Node) -> Value {
         match &node.content {
             Content::Scalar { text, style: Style::Plain } => Self::plain(text),
@@ -248,10 +248,10 @@ impl Reading {
         }
     }
 
-    /// A value of one sort: a text may be written without quotes, and stays as it is written.
-    pub(crate) fn value_of(sort: Sort, node: &Node) -> Value {
+    /// A value of one type: a text may be written without quotes, and stays as it is written.
+    pub(crate) fn value_of(value_type: ValueType, node: &Node) -> Value {
         match &node.content {
-            Content::Scalar { text, .. } if sort == Sort::Text && !node.is_nothing() => text.clone().into(),
+            Content::Scalar { text, .. } if value_type == ValueType::Text && !node.is_nothing() => text.clone().into(),
             _ => Self::value(node),
         }
     }

@@ -35,11 +35,11 @@ pub(crate) fn read(
         reading.name(&key.text, key.span);
         let fields = reading.fields(node, "a secret", SECRET_FIELDS);
         let version = fields.get("version").map_or(Some(1), |node| reading.count(node, "the version of a secret"));
-        let sorts = ["environment", "file", "command"];
-        let given = sorts.map(|name| fields.entry(name));
+        let types = ["environment", "file", "command"];
+        let given = types.map(|name| fields.entry(name));
         let mut given = given.into_iter().flatten();
         let (Some((from, node)), None) = (given.next(), given.next()) else {
-            reading.not_one_of(&fields, &sorts, "a secret needs exactly one of `environment`, `file` and `command`");
+            reading.not_one_of(&fields, &types, "a secret needs exactly one of `environment`, `file` and `command`");
             secrets.insert(key.text.clone(), None);
             continue;
         };

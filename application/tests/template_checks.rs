@@ -28,7 +28,7 @@ fn a_template_that_would_need_too_much_of_the_stack_is_told() {
         format!("name{}", "|upper".repeat(40_000)),
     ] {
         let told = problems(&with(&format!("    environment: {{ A: \"x {{{{ {deep} }}}}\" }}")));
-        assert_eq!(told, ["5:26 template: an expression has more than 500 parts (make several of it)"]);
+        assert_eq!(told, ["5:26 template: an expression has more than 500 parts (split it)"]);
     }
     // As much as may be is looked at, too.
     let (sum, attributes) = (" + 1".repeat(248), ".a".repeat(248));

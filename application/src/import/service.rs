@@ -2,7 +2,7 @@
 
 use super::{
     Importer, Phrase, With, compose,
-    fields::{FIELDS, LEFT_OUT, OPTIONS, Sort},
+    fields::{FIELDS, LEFT_OUT, OPTIONS, ValueType},
     health::{self, HealthCheck},
     mounts::{self, Mount, Volume},
     tree, words,
@@ -136,8 +136,8 @@ impl Reader<'_> {
                 self.remark(node.span, "`profiles` is omitted: raise its `count` to run it");
             }
             field => {
-                if let Some((_, option, sort)) = OPTIONS.iter().find(|(it, _, _)| *it == field) {
-                    self.option(field, option, *sort, node);
+                if let Some((_, option, value_type)) = OPTIONS.iter().find(|(it, _, _)| *it == field) {
+                    self.option(field, option, *value_type, node);
                 } else if let Some((_, instead)) =
                     LEFT_OUT.iter().find(|(it, instead)| *it == field && !instead.is_empty())
                 {
@@ -407,7 +407,7 @@ impl Reader<'_> {
                     for (field, option) in [("cpus", "--cpus"), ("memory", "--memory")] {
                         let limit = limits.as_ref().and_then(|it| it.get(field)).cloned();
                         if let Some(limit) = limit {
-                            self.option(&format!("deploy.resources.limits.{field}"), option, Sort::One, &limit);
+                            self.option(&format!("deploy.resources.limits.{field}"), option, ValueType::One, &limit);
                         }
                     }
                     if node.get("reservations").is_some() {
@@ -443,19 +443,19 @@ impl Reader<'_> {
         }
     }
 
-    fn option(&mut self, field: &str, option: &'static str, sort: Sort, node: &Node) {
+    fn option(&mut self, field: &str, option: &'static str, value_type: ValueType, node: &Node) {
         if self.with == With::Process {
             self.remark(node.span, &format!("`{field}` is omitted: a process is confined only by its user"));
             return;
         }
-        match sort {
-            Sort::Flag if plain(node) == "true" => self.service.options.push((option, None)),
-            Sort::Flag => {}
-            Sort::One => {
+        match value_type {
+            ValueType::Flag if plain(node) == "true" => self.service.options.push((option, None)),
+            ValueType::Flag => {}
+            ValueType::One => {
                 let phrase = self.phrase(node, &format!("`{field}`"));
                 self.service.options.extend(phrase.map(|it| (option, Some(it))));
             }
-            Sort::Many => {
+            ValueType::Many => {
                 let map = match &node.content {
                     Content::Map { entries, .. } => entries
                         .iter()
