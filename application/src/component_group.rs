@@ -1,4 +1,4 @@
-//! What a file says of a group of components: how many, where, what they are told and how they are wired.
+//! Reads a group of components: how many, where, with which parameters, and how they are wired.
 
 use crate::{
     Inputs,
@@ -15,7 +15,7 @@ use recipe::value_type::ValueType;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Reads a group; nothing if it is not known of which type, how many or where they are.
+/// Reads a group; nothing if its type, count or place is unknown.
 pub(crate) fn read_component(
     key: &Key,
     node: &Node,
@@ -116,7 +116,7 @@ fn read_parameters(
 ) -> (BTreeMap<String, Value>, BTreeMap<String, Secret>) {
     let (mut parameters, mut secrets) = (BTreeMap::new(), BTreeMap::new());
     let names = || component_type.parameters.keys().map(String::as_str);
-    // What is told to be misspelt is not told to be missing, too.
+    // A misspelt parameter is not reported as missing, too.
     let is_map = node.is_none_or(|it| matches!(it.content, Content::Map { .. }) || it.is_nothing());
     let mut meant: Vec<&str> = if is_map { Vec::new() } else { names().collect() };
     for (key, node) in component_type::entries(reading, node, "`parameters`") {
@@ -222,7 +222,7 @@ fn read_target(node: &Node, reading: &mut Reading) -> Option<Target> {
     Some(Target { application, group: reading.name(group, node.span)?, index, span: node.span })
 }
 
-/// What `scale` says has the last word.
+/// The counts of `scale` override those of the files.
 pub(crate) fn override_counts(
     inputs: &Inputs,
     sources: &mut Sources,

@@ -6,36 +6,36 @@ use recipe::{Recipe, value_type::ValueTypes};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What differs between an application as it was and as it is to be.
+/// The difference between an application as it was and as it is to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// VMs that are not as they were.
+    /// VMs that differ.
     pub vms: BTreeMap<Key, How>,
-    /// Components that are not as they were, other than in whom they are bound to.
+    /// Components that differ, other than in their bindings.
     pub components: BTreeMap<Key, How>,
-    /// Bindings that come.
+    /// Bindings that are added.
     pub bound: Vec<Binding>,
-    /// Bindings that go.
+    /// Bindings that are removed.
     pub unbound: Vec<Binding>,
-    /// How much stays as it is.
+    /// How much is unchanged.
     pub unchanged: Unchanged,
 }
 
-/// How something is not as it was.
+/// How something differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
-    /// It comes.
+    /// It is added.
     Added,
-    /// It goes.
+    /// It is removed.
     Removed,
-    /// Another takes its place under the same name, because of these changes.
+    /// It is replaced under the same name, because of these changes.
     Replaced(Vec<String>),
     /// It is told of these changes while it runs.
     Adjusted(Vec<String>),
 }
 
-/// How much stays as it is.
+/// How much is unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Unchanged {
     /// VMs.
@@ -91,7 +91,7 @@ impl Difference {
             };
             difference.vms.insert(key.clone(), how);
         }
-        // What a group is, is compared once for all its components.
+        // The definition of a group is compared once for all its components.
         let mut groups: BTreeMap<&Name, Vec<String>> = BTreeMap::new();
         for (name, one) in &before.definitions {
             if let Some(other) = after.definitions.get(name) {
@@ -135,17 +135,17 @@ impl Difference {
         self.vms.is_empty() && self.components.is_empty() && self.bound.is_empty() && self.unbound.is_empty()
     }
 
-    /// Whether another takes the place of something under the same name.
+    /// Whether something is replaced under the same name.
     pub fn replaces(&self) -> bool {
         self.vms.values().chain(self.components.values()).any(|how| matches!(how, How::Replaced(_)))
     }
 
-    /// Whether something goes.
+    /// Whether something is removed.
     pub fn removes(&self) -> bool {
         !self.unbound.is_empty() || self.vms.values().chain(self.components.values()).any(|how| *how == How::Removed)
     }
 
-    /// Whether something comes.
+    /// Whether something is added.
     pub fn adds(&self) -> bool {
         !self.bound.is_empty() || self.vms.values().chain(self.components.values()).any(|how| *how == How::Added)
     }
@@ -174,7 +174,7 @@ impl Difference {
     }
 }
 
-/// A binding of one client, without taking anything over.
+/// A binding of one client, borrowed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Borrowed<'a> {
     import: &'a Name,
@@ -213,7 +213,7 @@ fn keys<'a, T>(one: &'a BTreeMap<Key, T>, other: &'a BTreeMap<Key, T>) -> Vec<&'
     keys
 }
 
-/// The numbers of providers that an import needs now, where they were others.
+/// The numbers of providers that an import needs now, if they have changed.
 fn needs(before: &Expansion, after: &Expansion, key: &Key) -> Vec<String> {
     let imports = after.definition_of(key).into_iter().flat_map(|it| it.imports.keys());
     let changed = imports.filter_map(|import| {
@@ -223,7 +223,7 @@ fn needs(before: &Expansion, after: &Expansion, key: &Key) -> Vec<String> {
     changed.collect()
 }
 
-/// What is different in a group so that its components have to be replaced. Numbers of providers are not: a running
+/// The differences of a group that require its components to be replaced. Numbers of providers do not: a running
 /// component can be told of those.
 fn changes(one: &Definition, other: &Definition) -> Vec<String> {
     let mut found = Vec::new();
@@ -266,7 +266,7 @@ fn recipe(found: &mut Vec<String>, one: &Recipe, other: &Recipe) {
     entries(found, "operation", &operations(one), &operations(other), |one, other| one == other);
 }
 
-/// Values that are not what they were.
+/// Values whose types have changed.
 fn types(found: &mut Vec<String>, whose: &str, one: &ValueTypes, other: &ValueTypes) {
     let names: BTreeSet<&Name> = one.iter().chain(other.iter()).map(|(name, _)| name).collect();
     for name in names.into_iter().filter(|name| one.of(name) != other.of(name)) {

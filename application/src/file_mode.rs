@@ -1,4 +1,4 @@
-//! Who may read a file of a component, where nobody says: everybody, unless a secret is in it.
+//! Default modes of files: readable by everyone, unless a secret is in it.
 
 use crate::component_type::ComponentType;
 use protocol::Name;

@@ -1,4 +1,4 @@
-//! Where the files of a component lie: inside of its directory, or at an absolute path; and no two at one place.
+//! The paths of a component's files: inside its directory, or absolute; and no two the same.
 
 use crate::{
     node::{Key, Node, in_words},

@@ -1,5 +1,5 @@
-//! The JSON Schema of the language, for editors. Which fields there are comes from the readers themselves, so that the two
-//! cannot differ; what a field holds is said here.
+//! The JSON Schema of the language, for editors. The lists of fields are those of the readers themselves, so that the
+//! two cannot differ; the contents of each field are described here.
 
 use crate::reading::{APPLICATION_BYTES_MAX, NAME_BYTES_MAX};
 use crate::{
@@ -283,7 +283,7 @@ fn described(what: &str) -> Vec<Field> {
     let types: &[(&str, ValueType)] = if what == "variable" { &VARIABLE_TYPES } else { &VALUE_TYPES };
     let words: Vec<&str> = types.iter().map(|(word, _)| *word).collect();
     vec![
-        ("type", json!({ "enum": words }), "Its contents"),
+        ("type", json!({ "enum": words }), "Its type"),
         ("default", json!({}), says),
         ("description", text(), "For people"),
     ]

@@ -1,4 +1,4 @@
-//! Secrets as files name them: where each comes from, and where that is said. Their texts are had elsewhere.
+//! Secrets as files name them: where each comes from, and where that is written. Their texts are read elsewhere.
 
 use crate::{
     Application, Problems,
@@ -13,7 +13,7 @@ use crate::{
 use std::collections::BTreeMap;
 
 impl Application {
-    /// What is told of secrets that cannot be had, each with the reason why not.
+    /// Reports unavailable secrets, each with the reason.
     pub fn without_secrets(&self, reasons: &BTreeMap<String, String>) -> Problems {
         let mut findings = Findings::default();
         for (name, why) in reasons {

@@ -1,8 +1,8 @@
-//! What templates read, checked before anything runs: each name must be there when the template is rendered, and a text is
+//! Checks what templates read before anything runs: each name must exist when the template is rendered, and a text is
 //! not calculated with.
 //!
 //! The template is parsed as the agent will parse it, and its expressions are followed: through `imports.db[0]`, loops,
-//! `with` and `set`. Where it cannot be known what an expression is, nothing is said.
+//! `with` and `set`. If the meaning of an expression cannot be known, nothing is reported.
 
 use crate::{
     component_type::ComponentType,
@@ -29,10 +29,10 @@ use std::{
 /// same.
 pub(crate) type ExportedValues = BTreeMap<Name, BTreeMap<Name, Option<ValueType>>>;
 
-/// What an expression is, as far as can be known.
+/// The meaning of an expression, as far as it can be known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// Nobody knows.
+    /// Unknown.
     Anything,
     Parameters,
     Values,
@@ -172,7 +172,7 @@ pub(crate) struct Walk<'a> {
     /// Names that the template itself makes, the innermost last.
     pub(crate) scopes: Vec<BTreeMap<String, Meaning>>,
     pub(crate) reads: &'a mut Reads,
-    /// Names of which it was asked whether they are there: whoever does so copes if they are not.
+    /// Names whose existence was tested: the template copes if they are missing.
     pub(crate) asked: BTreeSet<String>,
     /// How many conditions there are around this place.
     pub(crate) branches: usize,

@@ -1,4 +1,4 @@
-//! What the names in templates mean: of the component itself, of what is bound to it, and of what can be called.
+//! The meaning of names in templates: of the component itself, of its bindings, and of functions.
 
 use crate::{
     nearest::{hint, nearest},
@@ -12,7 +12,7 @@ use minijinja::machinery::ast;
 use protocol::Name;
 use recipe::{At, Start, value_type::ValueType};
 
-/// What is always there, whatever the component's own values are called.
+/// Names that always exist, whatever the component's own values are called.
 pub(crate) const ALWAYS: [&str; 6] = ["imports", "parameters", "values", "name", "host", "directory"];
 
 impl Walk<'_> {
@@ -69,7 +69,7 @@ impl Walk<'_> {
             _ if self.asked.contains(name) => Meaning::Anything,
             _ => {
                 let known = ALWAYS.into_iter().chain(self.own.iter().map(String::as_str));
-                // A command may write a value that no export hands on; but a slip looks the same.
+                // A command may write a value that no export passes on; but a misspelling looks the same.
                 let writes = self.writes_values();
                 let also = if writes { format!(" If a command writes it, use `values.{name}`") } else { String::new() };
                 let meant = if self.component_type.parameters.contains_key(name) {

@@ -1,5 +1,5 @@
-//! What the templates of a type read, and what follows from it: in which order its values can be chosen, and which of them
-//! hold a secret.
+//! What the templates of a type read, and the consequences: the order in which its values can be chosen, and which of
+//! them contain a secret.
 
 use crate::{
     component_type::ComponentType, operations::TemplateText, problem::Findings, reading::Reading, source::Span,
@@ -38,7 +38,7 @@ pub(crate) enum Part {
     Imported(Name, Option<Name>),
 }
 
-/// Values that wait for each other, or for themselves.
+/// Values that depend on each other, or on themselves, in a cycle.
 pub(crate) fn check_order(needs: &BTreeMap<Name, BTreeSet<Name>>, templates: &[TemplateText], reading: &mut Reading) {
     for circle in circles(needs) {
         let drawn: Vec<String> = circle.iter().chain(circle.first()).map(|name| format!("`{name}`")).collect();
@@ -76,7 +76,8 @@ fn circles(needs: &BTreeMap<Name, BTreeSet<Name>>) -> Vec<Vec<&Name>> {
     circles
 }
 
-/// Values that travel to others and hold a secret, without being secrets: nobody there would know that they must not be shown.
+/// Values that travel to others and contain a secret, without being secrets: clients would not know that they must not
+/// be shown.
 pub(crate) fn check_secrets(component_type: &ComponentType, types: &RecipeTypes, findings: &mut Findings) {
     let exported: BTreeSet<&Name> = component_type.exports.values().flat_map(|it| &it.values).collect();
     for name in exported.into_iter().filter(|it| !matches!(types.values.of(it), ValueType::Secret | ValueType::Any)) {
