@@ -166,7 +166,8 @@ fn read_parameters(
             Some(default) => drop(parameters.insert(name.clone(), default.clone())),
             None if meant.contains(&name.as_str()) => {}
             None => {
-                reading.wrong(key.span, format!("`{}` must set the parameter `{name}`, which has no default", key.text))
+                reading
+                    .wrong(key.span, format!("`{}` must set the parameter `{name}`, which has no default", key.text));
             }
         }
     }

@@ -314,7 +314,7 @@ fn filled(text: &str, span: Span, values: &BTreeMap<String, Option<Node>>, readi
         match values.get(name) {
             Some(Some(Node { content: Content::Scalar { text, .. }, .. })) => done += text,
             Some(Some(_)) => {
-                reading.wrong(span, format!("`{name}` is a list or a map, which cannot be part of a text"))
+                reading.wrong(span, format!("`{name}` is a list or a map, which cannot be part of a text"));
             }
             // It was already reported that it has no value.
             Some(None) => is_known = false,

@@ -14,7 +14,7 @@ pub(crate) fn check(files: &[(Key, Node)], reading: &mut Reading) {
             Err(says) => reading.wrong(key.span, format!("{} {says}", in_words(&key.text))),
             Ok(parts) => match known.get(&parts) {
                 Some(other) => {
-                    reading.wrong(key.span, format!("this is the same file as `{}`", other.text.escape_debug()))
+                    reading.wrong(key.span, format!("this is the same file as `{}`", other.text.escape_debug()));
                 }
                 None => drop(known.insert(parts, key)),
             },
