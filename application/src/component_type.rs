@@ -295,7 +295,7 @@ fn export(node: &Node, known: &mut BTreeMap<Name, (ValueType, Span)>, reading: &
     let mut export = Export::default();
     // The names of the values alone will do.
     let values = if let Content::Map { .. } = node.content {
-        // The word is known only so that whoever uses it is told more than that it is not.
+        // The old field is known only so that its use is answered with the new one.
         let words: Vec<&str> = EXPORT_FIELDS.iter().copied().chain(node.get("secret").map(|_| "secret")).collect();
         let fields = reading.fields(node, "an export", &words);
         if let Some((key, _)) = fields.entry("secret") {

@@ -201,7 +201,7 @@ impl Walk<'_> {
                         self.import_read(import, value);
                         return value_type.map_or(Meaning::Anything, Meaning::from);
                     }
-                    // Whoever exports it may be in another application.
+                    // The provider may be in another application.
                     (None, None) => self.import_read(import, value),
                     (None, Some(_)) if self.asked.contains(name) => {}
                     (None, Some(values)) => {

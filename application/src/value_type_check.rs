@@ -55,7 +55,7 @@ impl TemplateText {
     }
 }
 
-/// Somebody to whom an import may be bound: what it is called, its export, and what it does.
+/// A component to which an import may be bound: its name, its export, and its recipe.
 type Provider<'a> = (String, &'a Export, &'a Recipe);
 
 /// Holds what templates read of an import against those who may provide it.
@@ -96,8 +96,8 @@ fn is_late(recipe: &Recipe, value: &Name) -> bool {
 }
 
 impl Application {
-    /// What the values of each import of a group are. Whoever the import may be bound to must agree on those that the
-    /// group's templates read.
+    /// The types of the values of each import of a group. All possible providers must agree on those that the group's
+    /// templates read.
     pub(crate) fn imported_sorts(
         &self,
         (name, group): (&Name, &ComponentGroup),
@@ -107,7 +107,7 @@ impl Application {
         let component_type = self.type_of(group);
         let mut imported = BTreeMap::new();
         for (import_name, import) in &component_type.imports {
-            // If nobody is named, it is bound to the only one there is, or to nobody so far.
+            // If no provider is named, it is bound to the only candidate, or to none so far.
             let wiring = group.wiring.get(import_name).filter(|it| !it.to.is_empty());
             let mut known: BTreeMap<&Name, (ValueType, String)> = BTreeMap::new();
             let providers = self.providers((name, group), import_name, &import.export, others);
@@ -129,7 +129,7 @@ impl Application {
                     }
                 }
             }
-            // Whoever may be bound to several, without being told to whom, was told that.
+            // An ambiguous import without a choice was already reported.
             if wiring.is_some() || (providers.len() == 1 && !group.is_bound_to_nobody(import_name)) {
                 check_read((name, component_type), (import_name, import), &providers, findings);
             }

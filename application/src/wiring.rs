@@ -226,7 +226,7 @@ fn demand<'a>(
     Some(Demand { name, group, import_name, import, way, candidates, span })
 }
 
-/// That nobody else has what an import needs.
+/// The problem that no other component has what an import needs.
 fn nobody(
     application: &Application,
     (name, group): (&Name, &ComponentGroup),

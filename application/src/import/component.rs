@@ -184,7 +184,7 @@ impl Writer<'_> {
         parameters
     }
 
-    /// Whoever is needed is a strong import; whoever is only named need not run, but its address must be known.
+    /// A required service is a strong import; one that is only named need not run, but its address must be known.
     fn imports(&self, mentioned: &[usize]) -> Vec<String> {
         let service = self.service();
         let mut imports = Vec::new();

@@ -198,7 +198,7 @@ pub(super) fn note(
                     known.default = default;
                 }
                 known.description = known.description.take().or(description);
-                // Whoever gives a default anywhere has said that it is none.
+                // A variable with a default is not a secret.
                 known.secret &= secret;
             }
         }

@@ -28,7 +28,7 @@ pub(super) struct Service {
     pub(super) needs: Vec<Needed>,
     pub(super) check: Option<HealthCheck>,
     pub(super) count: Option<Phrase>,
-    /// It is there only when somebody asks for one of its profiles.
+    /// It runs only if one of its profiles is selected.
     pub(super) is_optional: bool,
     /// It is to run to its end before those who need it start.
     pub(super) is_job: bool,
@@ -212,7 +212,7 @@ impl Reader<'_> {
     fn environment(&mut self, node: &Node) {
         let map = tree::as_map(node);
         for (key, value) in self.importer.reading.entries(&map, "`environment`").to_vec() {
-            // Without a value it comes from whoever starts it: that is a variable.
+            // Without a value it comes from the environment of the caller: that is a variable.
             let text = match &value.content {
                 Content::Scalar { .. } if value.is_nothing() && key.span == value.span => format!("${{{}}}", key.text),
                 Content::Scalar { text, .. } if !value.is_nothing() => text.clone(),

@@ -49,7 +49,7 @@ enum Fate {
 #[derive(Clone, Debug, Default)]
 struct Item {
     fates: BTreeMap<Fate, usize>,
-    /// Why, for whoever points at it.
+    /// The reason, shown as a tooltip.
     reasons: Vec<String>,
 }
 
