@@ -1,4 +1,4 @@
-//! An application as its files describe it: checked, but not yet counted out, placed and wired.
+//! An application as its files describe it: checked, but not yet expanded, placed and wired.
 
 use crate::{
     Inputs,
@@ -23,54 +23,54 @@ pub(crate) const COMPONENT_FIELDS: &[&str] = &["type", "count", "on", "parameter
 pub(crate) const LOAD_FIELDS: &[&str] = &["each", "factor"];
 pub(crate) const BIND_FIELDS: &[&str] = &["from", "how"];
 pub(crate) const SECRET_FIELDS: &[&str] = &["environment", "file", "command", "version"];
-/// The words for ways to wire, which are no names of components.
+/// The keywords of `bind`, which cannot name components.
 pub(crate) const WAYS: [(&str, Way); 4] =
     [("one", Way::One), ("index", Way::Index), ("all", Way::All), ("none", Way::Nobody)];
 
 /// An application as its files describe it.
 #[derive(Clone, Debug)]
 pub struct Application {
-    /// What it is called; the names of its VMs and components begin with it.
+    /// Its name, which is the prefix of the names of its VMs and components.
     pub name: Name,
     pub(crate) sources: Sources,
     pub(crate) vms: BTreeMap<Name, VmGroup>,
     pub(crate) components: BTreeMap<Name, ComponentGroup>,
     pub(crate) types: BTreeMap<String, (Span, ComponentType)>,
-    /// What must hold of the placement.
+    /// What the placement has to satisfy.
     pub(crate) constraints: Vec<(String, Span)>,
-    /// What is to be as small as possible, what matters most first.
+    /// What to minimise, the most important first.
     pub(crate) preferences: Vec<(String, Span)>,
     /// Where each secret is named.
     pub(crate) secrets: BTreeMap<String, Span>,
-    /// VMs on which no component may be.
+    /// VMs that may not have components.
     pub(crate) drained: BTreeSet<crate::Key>,
     /// Components that are described and could not be read.
     pub(crate) unread: BTreeSet<Name>,
-    /// Whether a file could not be read: whatever seems to be nowhere may be in it.
+    /// Whether a file could not be read: what seems to be missing may be in it.
     pub(crate) is_incomplete: bool,
-    /// Findings of the first reading: they are told together with those of the expansion.
+    /// Problems of the first reading: they are reported together with those of the expansion.
     pub(crate) findings: Findings,
 }
 
-/// VMs that are alike.
+/// A group of VMs.
 #[derive(Clone, Debug)]
 pub(crate) struct VmGroup {
-    /// How many there are, or may be.
+    /// How many there are, or the maximum.
     pub(crate) count: u32,
-    /// Whether there are only as many as are used.
+    /// Whether there are only as many as are needed.
     pub(crate) as_needed: bool,
-    /// What each costs.
+    /// The cost of each.
     pub(crate) cost: u64,
     pub(crate) cloud: Option<String>,
     pub(crate) labels: BTreeMap<String, String>,
-    /// What each has; what is not listed is not counted.
+    /// What each has; resources that are not listed are not enforced.
     pub(crate) resources: BTreeMap<String, u64>,
     pub(crate) span: Span,
     /// Whether all of it could be read.
     pub(crate) sound: bool,
 }
 
-/// Components that are alike.
+/// A group of components.
 #[derive(Clone, Debug)]
 pub(crate) struct ComponentGroup {
     pub(crate) type_name: String,
@@ -78,7 +78,7 @@ pub(crate) struct ComponentGroup {
     pub(crate) count: u32,
     /// Whether there are as many as are needed, whatever the count.
     pub(crate) as_needed: bool,
-    /// VMs that they may be on: groups, or single VMs of groups; any, if there are none.
+    /// VMs that they may run on: groups, or single VMs of groups; any, if there are none.
     pub(crate) on: Vec<Target>,
     pub(crate) load: Option<Load>,
     pub(crate) parameters: BTreeMap<String, Value>,
@@ -94,21 +94,21 @@ impl ComponentGroup {
     }
 }
 
-/// What one component of a group can take.
+/// The load that one component of a group can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load {
-    /// The most that each takes.
+    /// The maximum for each.
     pub(crate) each: u64,
-    /// How much of it comes for each unit of the application's load.
+    /// Load for each unit of the application's load.
     pub(crate) factor: u64,
 }
 
 /// How one import is wired.
 #[derive(Clone, Debug)]
 pub(crate) struct Wiring {
-    /// Who may provide; whoever exports it, if nobody is named.
+    /// The permitted providers; every component with the export, if none is named.
     pub(crate) to: Vec<Target>,
-    /// One of the usual ways; the import's own, if none is named.
+    /// How; the default of the import, if not given.
     pub(crate) way: Option<Way>,
     pub(crate) span: Span,
 }
@@ -122,7 +122,7 @@ pub(crate) enum Way {
     Index,
     /// Each to every provider.
     All,
-    /// To nobody.
+    /// Not bound.
     Nobody,
 }
 
@@ -147,22 +147,22 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// A load that cannot be turned into numbers of components.
+/// A load that cannot be converted into numbers of components.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// No component says what it takes.
+    /// No component declares its load.
     #[error("no component of {0} declares the load it can take (`load: 40000` under the component)")]
     Unknown(String),
-    /// This one does not.
+    /// This component does not.
     #[error("there is no component `{0}` with a load{1}")]
     NoLoad(String, String),
-    /// The arithmetic fails.
+    /// Arithmetic overflow.
     #[error(transparent)]
     Load(#[from] planner::scale::LoadError),
 }
 
 impl Application {
-    /// What works, but perhaps not as its author thinks.
+    /// Remarks: what works, but perhaps not as its author intends.
     pub fn remarks(&self) -> Vec<String> {
         let used = |name: &&String| self.components.values().any(|group| group.type_name == **name);
         let mut remarks = Vec::new();
@@ -189,11 +189,10 @@ impl Application {
         remarks
     }
 
-    /// Reads an application. Files are asked for by name: the main one first, then what it includes and the templates that
-    /// it names, each relative to the file that names it.
-    ///
-    /// What can only be seen when everything is counted out, placed and wired is told by [`Application::expand`], together
-    /// with what was found here; only if nothing can be made of the files at all it is told at once.
+    /// Reads an application. Files are asked for by name: the main one first, then what it includes and the templates
+    /// that it names, each relative to the file that names it. Problems that only show after expanding, placing and
+    /// wiring are reported by [`Application::expand`], together with those found here; they are reported at once only
+    /// if nothing can be made of the files at all.
     pub fn read(
         main: &str,
         inputs: &Inputs,
@@ -241,7 +240,7 @@ impl Application {
         let constraints = texts(&document.constraints, "a constraint");
         let preferences = texts(&document.preferences, "a preference");
         let by_export = template::exported_values(&types);
-        // What could not be read of a type would be missed by its templates, too.
+        // What could not be read of a type would also be missing in its templates.
         for (_, component_type) in types.values_mut().filter(|(_, it)| it.sound) {
             component_type.reads = template::check(component_type, &by_export, &sources, &mut reading);
         }
@@ -268,15 +267,15 @@ impl Application {
         }
     }
 
-    /// A file as plain data, without a look at what it means; nothing if it is no YAML.
+    /// A file as plain data, without interpreting it; nothing if it is not YAML.
     pub fn data(text: &str) -> Option<Value> {
         let mut findings = Findings::default();
         let root = crate::yaml::parse(0, text, &mut findings).0?;
         (findings.count() == 0).then(|| Reading::value(&root))
     }
 
-    /// Whether the planner decides where components go: some may be anywhere, or as many as are needed; or something is
-    /// said about the placement.
+    /// Whether the planner decides where components go: some may be anywhere, or as many as are needed; or the file has
+    /// constraints or preferences.
     pub fn leaves_a_choice(&self) -> bool {
         let open = |group: &ComponentGroup| group.as_needed || (group.on.is_empty() && self.vms.len() > 1);
         !self.constraints.is_empty()
@@ -285,7 +284,7 @@ impl Application {
             || self.components.values().any(open)
     }
 
-    /// The VMs that a group may be on: all, if nothing is said.
+    /// The VMs that a group may run on: all, if the file names none.
     pub(crate) fn allowed(&self, group: &ComponentGroup) -> Vec<Target> {
         if !group.on.is_empty() {
             return group.on.clone();
@@ -294,8 +293,8 @@ impl Application {
         all.map(|(name, it)| Target { application: None, group: name.clone(), index: None, span: it.span }).collect()
     }
 
-    /// How many components of each group a load needs, for groups that say what each can take. A group that is listed in
-    /// `own` has that load, whatever the application's.
+    /// How many components of each group a load needs, for groups that declare what each can take. A group that is
+    /// listed in `own` has that load, whatever the application's.
     pub fn counts_for(&self, load: u64, own: &BTreeMap<String, u64>) -> Result<BTreeMap<String, u32>, LoadError> {
         let known: Vec<planner::scale::Load> = self
             .components

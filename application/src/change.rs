@@ -1,4 +1,4 @@
-//! From a difference to what the manager is asked for.
+//! From a difference to the change that the manager is asked for.
 
 use crate::{
     difference::{Difference, How, bindings_of},
@@ -18,15 +18,14 @@ pub type SecretTexts = BTreeMap<String, String>;
 pub struct Planned {
     /// The change.
     pub change: Change,
-    /// The cloud that makes each new VM, where one does.
+    /// The cloud that creates each new VM, if there is one.
     pub clouds: BTreeMap<Name, String>,
 }
 
 impl Difference {
-    /// The strategy for this difference, if nobody chooses another: what is replaced under its own name goes first, because
-    /// two of one name may want the same port or file; else what is new comes first, so that clients can go over to it.
-    ///
-    /// Where room is scarce, what goes has to go first, too.
+    /// The default strategy for this difference: down-then-up if a component is replaced under its own name, because
+    /// two of one name may need the same port or file; otherwise up-then-down, so that clients can switch to what is
+    /// new. If room is scarce, removals come first too.
     pub fn usual_strategy(&self, after: &Expansion) -> Strategy {
         let scarce = after.choice.as_ref().is_some_and(|it| it.scarce);
         match (self.replaces() || (scarce && self.removes()), self.adds() && self.removes()) {
@@ -36,10 +35,9 @@ impl Difference {
         }
     }
 
-    /// The edits that make `after` out of `before`. A component that is replaced takes its bindings with it: those to its
-    /// own providers, and those of its clients, also of clients in `others`.
-    ///
-    /// A secret that is not among the texts is left out; its templates then fail.
+    /// The edits that turn `before` into `after`. A component that is replaced keeps its bindings: those to its own
+    /// providers, and those of its clients, also of clients in `others`. A secret that is not among the texts is
+    /// omitted; its templates then fail.
     pub fn planned(
         &self,
         before: &Expansion,
@@ -81,7 +79,7 @@ impl Difference {
         }
         let goes = |key: &Key| matches!(self.components.get(key), Some(How::Removed | How::Replaced(_)));
         for it in &self.unbound {
-            // With a component, its bindings go by themselves.
+            // The bindings of a removed component are removed with it.
             let provider_goes = it.provider.application.is_none() && goes(&it.provider.key);
             if !goes(&it.client) && !provider_goes {
                 edits.push(Edit::RemoveBinding(wire(application, it)));
@@ -129,7 +127,7 @@ fn adjusted(before: &Expansion, after: &Expansion, key: &Key) -> Vec<Edit> {
     changed.collect()
 }
 
-/// Kinds, each made once for all components that are the same.
+/// Kinds, each built once for all components that share it.
 struct Kinds<'a> {
     expansion: &'a Expansion,
     secrets: &'a SecretTexts,
@@ -144,7 +142,7 @@ impl<'a> Kinds<'a> {
         let numbers: Vec<u32> = definition.imports.keys().map(need).collect();
         let secrets = self.secrets;
         let group = expansion.definitions.get_key_value(&key.group).filter(|_| !expansion.older.contains_key(key));
-        // One that is not yet like the others of its group is made by itself.
+        // A component that differs from its group for now is built separately.
         let Some((group, _)) = group else { return Arc::new(kind(definition, &numbers, secrets)) };
         let made = self
             .made
@@ -155,9 +153,8 @@ impl<'a> Kinds<'a> {
 }
 
 impl Definition {
-    /// What the manager is asked for, but for how many providers each component of the group needs.
-    ///
-    /// A secret that is not among the texts is left out.
+    /// What the manager is asked for, except for how many providers each component of the group needs. A secret that is
+    /// not among the texts is omitted.
     pub fn kind(&self, secrets: &SecretTexts) -> Kind {
         let numbers: Vec<u32> = self.imports.values().map(|it| it.need.number()).collect();
         kind(self, &numbers, secrets)

@@ -1,4 +1,4 @@
-//! What a file says of a group of components: how many, where, what they are told and how they are wired.
+//! Reads a group of components: how many, where, with which parameters, and how they are wired.
 
 use crate::{
     Inputs,
@@ -11,11 +11,11 @@ use crate::{
     source::{Sources, Span},
 };
 use protocol::Name;
-use recipe::sort::Sort;
+use recipe::value_type::ValueType;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Reads a group; nothing if it is not known of which type, how many or where they are.
+/// Reads a group; nothing if its type, count or place is unknown.
 pub(crate) fn read_component(
     key: &Key,
     node: &Node,
@@ -116,7 +116,7 @@ fn read_parameters(
 ) -> (BTreeMap<String, Value>, BTreeMap<String, Secret>) {
     let (mut parameters, mut secrets) = (BTreeMap::new(), BTreeMap::new());
     let names = || component_type.parameters.keys().map(String::as_str);
-    // What is told to be misspelt is not told to be missing, too.
+    // A misspelt parameter is not reported as missing, too.
     let is_map = node.is_none_or(|it| matches!(it.content, Content::Map { .. }) || it.is_nothing());
     let mut meant: Vec<&str> = if is_map { Vec::new() } else { names().collect() };
     for (key, node) in component_type::entries(reading, node, "`parameters`") {
@@ -128,7 +128,7 @@ fn read_parameters(
             }
             continue;
         };
-        if parameter.sort == Sort::Secret {
+        if parameter.value_type == ValueType::Secret {
             match node.get("secret").map(|it| &it.content) {
                 Some(Content::Scalar { text, .. }) if node.entries().len() == 1 => match known.get(text) {
                     Some(secret) => secrets.extend(secret.clone().map(|it| (key.text.clone(), it))),
@@ -145,17 +145,17 @@ fn read_parameters(
             continue;
         }
         let value = Reading::value(node);
-        if !parameter.sort.fits(&value) {
+        if !parameter.value_type.fits(&value) {
             match node.get("secret") {
                 Some(_) => {
                     let says =
                         format!("`{}` cannot take a secret (declare it with `type: secret` in the type)", key.text);
                     reading.wrong(node.span, says);
                 }
-                None => reading.not_of_sort(&key.text, parameter.sort, node),
+                None => reading.not_of_type(&key.text, parameter.value_type, node),
             }
         }
-        parameters.insert(key.text.clone(), Reading::value_of(parameter.sort, node));
+        parameters.insert(key.text.clone(), Reading::value_of(parameter.value_type, node));
     }
     for (name, parameter) in &component_type.parameters {
         if parameters.contains_key(name) || secrets.contains_key(name) || node.is_some_and(|it| it.get(name).is_some())
@@ -166,7 +166,8 @@ fn read_parameters(
             Some(default) => drop(parameters.insert(name.clone(), default.clone())),
             None if meant.contains(&name.as_str()) => {}
             None => {
-                reading.wrong(key.span, format!("`{}` must set the parameter `{name}`, which has no default", key.text))
+                reading
+                    .wrong(key.span, format!("`{}` must set the parameter `{name}`, which has no default", key.text));
             }
         }
     }
@@ -222,7 +223,7 @@ fn read_target(node: &Node, reading: &mut Reading) -> Option<Target> {
     Some(Target { application, group: reading.name(group, node.span)?, index, span: node.span })
 }
 
-/// What `scale` says has the last word.
+/// The counts of `scale` override those of the files.
 pub(crate) fn override_counts(
     inputs: &Inputs,
     sources: &mut Sources,

@@ -1,4 +1,4 @@
-//! A type: what components of one sort need, offer and do. It says nothing of how many there are, where, or how wired.
+//! A type: what its components need, offer and do. It says nothing about how many there are, where, or how they are wired.
 
 use crate::{
     nearest::hint,
@@ -7,12 +7,12 @@ use crate::{
     reading::Reading,
     source::Span,
     template_reads::Reads,
-    value_sorts,
+    value_type_check,
 };
 use protocol::{Export, Name, Operation, Patience};
 use recipe::{
     Recipe,
-    sort::{SORTS, Sort},
+    value_type::{VALUE_TYPES, ValueType},
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -37,12 +37,13 @@ pub(crate) const PARAMETER_FIELDS: &[&str] = &["type", "default", "description"]
 pub(crate) const IMPORT_FIELDS: &[&str] = &["export", "strong", "weak", "value"];
 pub(crate) const EXPORT_FIELDS: &[&str] = &["values", "capacity"];
 /// What a value can be that travels with an export, with the words for it: it is written as a text, and never a list or map.
-pub(crate) const VALUE_SORTS: [(&str, Sort); 6] = [SORTS[0], SORTS[1], SORTS[2], SORTS[3], SORTS[4], SORTS[5]];
+pub(crate) const EXPORTED_TYPES: [(&str, ValueType); 6] =
+    [VALUE_TYPES[0], VALUE_TYPES[1], VALUE_TYPES[2], VALUE_TYPES[3], VALUE_TYPES[4], VALUE_TYPES[5]];
 pub(crate) const PATIENCE_FIELDS: &[&str] = &["retries", "pause", "factor"];
 /// How many types may extend each other in a row.
 const EXTENDS_MAX: usize = 100;
 
-/// What components of one sort need, offer and do.
+/// What components of one type need, offer and do.
 #[derive(Clone, Debug)]
 pub(crate) struct ComponentType {
     pub(crate) parameters: BTreeMap<String, Parameter>,
@@ -54,7 +55,7 @@ pub(crate) struct ComponentType {
     pub(crate) patience: BTreeMap<Operation, Patience>,
     /// How long operations usually take, for predictions.
     pub(crate) takes_ms: BTreeMap<Operation, u64>,
-    /// Without parameters, and without the sorts of what it imports: those are a component's.
+    /// Without parameters, and without the types of imported values: those depend on the component.
     pub(crate) recipe: Recipe,
     /// What its templates read.
     pub(crate) reads: Reads,
@@ -68,7 +69,7 @@ pub(crate) struct ComponentType {
 /// What a component of a type can be told.
 #[derive(Clone, Debug)]
 pub(crate) struct Parameter {
-    pub(crate) sort: Sort,
+    pub(crate) value_type: ValueType,
     pub(crate) default: Option<Value>,
 }
 
@@ -90,7 +91,7 @@ impl TypeImport {
     }
 }
 
-/// The sorts of needs.
+/// The kinds of needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NeedSort {
     Strong,
@@ -168,7 +169,7 @@ fn read(node: &Node, reading: &mut Reading, open: &mut Open<'_>) -> ComponentTyp
         imports.extend(name.zip(import(key, node, reading)));
     }
     let mut exports = BTreeMap::new();
-    let mut values: BTreeMap<Name, (Sort, Span)> = BTreeMap::new();
+    let mut values: BTreeMap<Name, (ValueType, Span)> = BTreeMap::new();
     let before = reading.findings.count();
     for (key, node) in entries(reading, fields.get("exports"), "`exports`") {
         let name = reading.name(&key.text, key.span);
@@ -184,8 +185,8 @@ fn read(node: &Node, reading: &mut Reading, open: &mut Open<'_>) -> ComponentTyp
     let conflicts =
         conflicts.iter().filter_map(|node| Some((reading.text(node, "a type")?.to_owned(), node.span))).collect();
     let (mut recipe, templates) = operations::read(&fields, &values, reading, open);
-    recipe.sorts.values = values.into_iter().map(|(name, (sort, _))| (name, sort)).collect();
-    value_sorts::check_literals(&recipe, &templates, reading);
+    recipe.types.values = values.into_iter().map(|(name, (value_type, _))| (name, value_type)).collect();
+    value_type_check::check_literals(&recipe, &templates, reading);
     let mut takes_ms = BTreeMap::new();
     for (key, node) in entries(reading, fields.get("takes"), "`takes`") {
         let operation = operation(key, reading);
@@ -219,41 +220,41 @@ pub(crate) fn entries<'a>(reading: &mut Reading, node: Option<&'a Node>, what: &
 }
 
 fn parameter(name: &str, node: &Node, reading: &mut Reading) -> Option<Parameter> {
-    // A default alone says the sort, too.
+    // A default alone determines the type, too.
     if !matches!(node.content, Content::Map { .. }) {
         let default = Reading::value(node);
-        let sort = match &default {
-            Value::Bool(_) => Sort::Boolean,
-            Value::Number(number) if number.is_i64() => Sort::Integer,
-            Value::Number(_) => Sort::Number,
-            Value::Array(_) | Value::Object(_) => Sort::Any,
-            Value::Null | Value::String(_) => Sort::Text,
+        let value_type = match &default {
+            Value::Bool(_) => ValueType::Boolean,
+            Value::Number(number) if number.is_i64() => ValueType::Integer,
+            Value::Number(_) => ValueType::Number,
+            Value::Array(_) | Value::Object(_) => ValueType::Any,
+            Value::Null | Value::String(_) => ValueType::Text,
         };
-        return Some(Parameter { sort, default: Some(default).filter(|it| !it.is_null()) });
+        return Some(Parameter { value_type, default: Some(default).filter(|it| !it.is_null()) });
     }
     let fields = reading.fields(node, "a parameter", PARAMETER_FIELDS);
-    let sort = match fields.get("type") {
-        Some(node) => reading.one_of(node, "the type of a parameter", &SORTS)?,
-        None => Sort::Text,
+    let value_type = match fields.get("type") {
+        Some(node) => reading.one_of(node, "the type of a parameter", &VALUE_TYPES)?,
+        None => ValueType::Text,
     };
     let default = fields.get("default");
     if default.is_none() && fields.may_have(&["default"]) {
         return None;
     }
-    if let Some(node) = default.filter(|node| !sort.fits(&Reading::value(node))) {
-        match sort {
-            Sort::Secret => {
+    if let Some(node) = default.filter(|node| !value_type.fits(&Reading::value(node))) {
+        match value_type {
+            ValueType::Secret => {
                 let says = format!(
                     "`{name}` is a secret, and a secret cannot have a default (its text never belongs into a file)"
                 );
                 reading.wrong(node.span, says);
             }
-            _ => reading.not_of_sort(name, sort, node),
+            _ => reading.not_of_type(name, value_type, node),
         }
     }
-    // Where no sort is said, it is a text; but a number without quotes stays one that templates can calculate with.
-    let said = fields.get("type").map_or(Sort::Any, |_| sort);
-    Some(Parameter { sort, default: default.map(|node| Reading::value_of(said, node)) })
+    // Without a type it is a text; but a number without quotes stays a number, with which templates can calculate.
+    let said = fields.get("type").map_or(ValueType::Any, |_| value_type);
+    Some(Parameter { value_type, default: default.map(|node| Reading::value_of(said, node)) })
 }
 
 fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
@@ -269,12 +270,12 @@ fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
         return None;
     };
     let export = reading.named(export, "the export that is imported");
-    let sorts = [("strong", NeedSort::Strong), ("weak", NeedSort::Weak), ("value", NeedSort::Value)];
-    let given: Vec<_> = sorts.iter().filter_map(|(name, sort)| Some((fields.entry(name)?, *sort))).collect();
+    let needs = [("strong", NeedSort::Strong), ("weak", NeedSort::Weak), ("value", NeedSort::Value)];
+    let given: Vec<_> = needs.iter().filter_map(|(name, sort)| Some((fields.entry(name)?, *sort))).collect();
     if given.len() > 1 {
         reading.not_one_of(
             &fields,
-            &sorts.map(|(word, _)| word),
+            &needs.map(|(word, _)| word),
             "an import can be only one of strong, weak and value",
         );
     }
@@ -290,11 +291,11 @@ fn import(key: &Key, node: &Node, reading: &mut Reading) -> Option<TypeImport> {
 }
 
 /// An export; what its values are is added to what is known of the type's values.
-fn export(node: &Node, known: &mut BTreeMap<Name, (Sort, Span)>, reading: &mut Reading) -> Option<Export> {
+fn export(node: &Node, known: &mut BTreeMap<Name, (ValueType, Span)>, reading: &mut Reading) -> Option<Export> {
     let mut export = Export::default();
     // The names of the values alone will do.
     let values = if let Content::Map { .. } = node.content {
-        // The word is known only so that whoever uses it is told more than that it is not.
+        // The old field is known only so that its use is answered with the new one.
         let words: Vec<&str> = EXPORT_FIELDS.iter().copied().chain(node.get("secret").map(|_| "secret")).collect();
         let fields = reading.fields(node, "an export", &words);
         if let Some((key, _)) = fields.entry("secret") {
@@ -306,24 +307,25 @@ fn export(node: &Node, known: &mut BTreeMap<Name, (Sort, Span)>, reading: &mut R
         Some(node)
     };
     let Some(values) = values else { return Some(export) };
-    let mut named: Vec<(Name, Sort, Span)> = Vec::new();
+    let mut named: Vec<(Name, ValueType, Span)> = Vec::new();
     if let Content::Map { .. } = values.content {
         for (key, node) in values.entries() {
             let name = reading.name(&key.text, key.span);
             // Where the word is wrong, the value may still be read by others.
-            let sort = reading.one_of(node, "the type of a value", &VALUE_SORTS).unwrap_or(Sort::Any);
-            named.extend(name.map(|name| (name, sort, key.span)));
+            let value_type = reading.one_of(node, "the type of a value", &EXPORTED_TYPES).unwrap_or(ValueType::Any);
+            named.extend(name.map(|name| (name, value_type, key.span)));
         }
     } else {
         for node in reading.items(values, "`values`") {
-            named.push((reading.named(node, "the name of a value")?, Sort::Text, node.span));
+            named.push((reading.named(node, "the name of a value")?, ValueType::Text, node.span));
         }
     }
-    for (name, sort, span) in named {
-        let (before, _) = *known.entry(name.clone()).or_insert((sort, span));
-        if before != sort {
-            let says =
-                format!("`{name}` has the type `{sort}` here and `{before}` in another export (a value has one type)");
+    for (name, value_type, span) in named {
+        let (before, _) = *known.entry(name.clone()).or_insert((value_type, span));
+        if before != value_type {
+            let says = format!(
+                "`{name}` has the type `{value_type}` here and `{before}` in another export (a value has one type)"
+            );
             reading.wrong(span, says);
         }
         export.values.push(name);

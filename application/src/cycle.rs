@@ -1,5 +1,5 @@
-//! Imports that go round in a circle. If they are strong, nobody in it could ever start first; if restarts are passed on over
-//! the others, they would never end.
+//! Cycles of imports. In a cycle of strong imports no component could start first; in a cycle over which restarts are
+//! passed on, they would never end.
 
 use crate::{
     Application,
@@ -9,7 +9,7 @@ use crate::{
 use protocol::{Export, Name, Need};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Tells each circle of groups once, drawn.
+/// Reports each cycle of groups once, drawn.
 pub(crate) fn check(application: &Application, others: &[Expansion], expansion: &Expansion, findings: &mut Findings) {
     let graph = Graph::new(others, expansion);
     let mut told: BTreeSet<Vec<(Option<Name>, Name)>> = BTreeSet::new();
@@ -46,13 +46,13 @@ pub(crate) fn check(application: &Application, others: &[Expansion], expansion: 
     }
 }
 
-/// Who holds on to whom.
+/// The graph of dependencies.
 struct Graph<'a> {
     nodes: Vec<Reference>,
     edges: Vec<Vec<Edge<'a>>>,
 }
 
-/// One that may have to restart when another has.
+/// A component that may have to restart when another has restarted.
 #[derive(Clone, Copy)]
 struct Edge<'a> {
     provider: usize,
@@ -60,7 +60,7 @@ struct Edge<'a> {
     strong: bool,
 }
 
-/// Whether a component that goes on without a provider has to restart when that has.
+/// Whether a component that keeps running without a provider has to restart when that has restarted.
 fn follows(client: &Definition, provider: &Definition, export: &Name) -> bool {
     let renews = || provider.recipe.renews(&provider.exports);
     !client.recipe.rebinds() && provider.exports.get(export).is_some_and(Export::has_values) && renews()
@@ -72,7 +72,7 @@ impl<'a> Graph<'a> {
             application: Some(home.clone()).filter(|it| *it != expansion.application),
             key: key.clone(),
         };
-        // An application that is described anew takes the place of what it was.
+        // The new description of an application replaces its old one.
         let all = || others.iter().filter(|it| it.application != expansion.application).chain([expansion]);
         let nodes: Vec<Reference> =
             all().flat_map(|it| it.components.keys().map(|key| seen(&it.application, key))).collect();
@@ -107,7 +107,7 @@ impl<'a> Graph<'a> {
         Self { nodes, edges }
     }
 
-    /// One circle through each edge that closes one, in a walk that visits every node once.
+    /// One cycle through each edge that closes one, in a search that visits every node once.
     fn circles(&self) -> Vec<Vec<(&Reference, Edge<'a>)>> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {

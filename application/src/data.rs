@@ -1,4 +1,4 @@
-//! A YAML file as plain data whose parts know their places, for small files of another shape than an application's.
+//! A YAML file as plain data with positions, for small files that are not application files.
 
 use crate::{
     node::{Content, Node},
@@ -9,7 +9,7 @@ use crate::{
 };
 use serde_json::Value;
 
-/// A file as plain data. What is found wrong with it is told together at the end.
+/// A file as plain data. All problems are reported together at the end.
 #[derive(Debug)]
 pub struct Data {
     sources: Sources,
@@ -18,7 +18,7 @@ pub struct Data {
 }
 
 impl Data {
-    /// Reads a file. What is no YAML is told by [`Data::conclude`].
+    /// Reads a file. Invalid YAML is reported by [`Data::conclude`].
     pub fn read(name: &str, text: &str) -> Self {
         let mut sources = Sources::default();
         let file = sources.add(name, text);
@@ -27,12 +27,12 @@ impl Data {
         Self { sources, root, reading: Reading { findings, ..Reading::default() } }
     }
 
-    /// What stands at a path of names and places in lists; nothing if there is nothing.
+    /// The value at a path of names and indices, if there is one.
     pub fn value(&self, path: &[&str]) -> Value {
         self.node(path).map_or(Value::Null, Reading::value)
     }
 
-    /// The names in a map, in order; those that are not among the known ones are told, if any are given.
+    /// The names in a map, in order; unknown ones are reported, if known ones are given.
     pub fn names(&mut self, path: &[&str], what: &str, known: &[&str]) -> Vec<String> {
         let Some(node) = self.node(path).cloned() else { return Vec::new() };
         if !known.is_empty() {
@@ -49,14 +49,14 @@ impl Data {
         self.reading.items(&node, what).len()
     }
 
-    /// Something that is wrong with what stands at a path.
+    /// Adds a problem with the value at a path.
     pub fn wrong(&mut self, path: &[&str], says: impl Into<String>) {
         let known = (0..=path.len()).rev().find_map(|length| self.node(&path[..length]));
         let span = known.map_or(Span::beginning(0), |node| node.span);
         self.reading.wrong(span, says);
     }
 
-    /// Nothing, or everything that was found wrong.
+    /// All problems, if there are any.
     pub fn conclude(self) -> Result<(), Problems> {
         self.reading.findings.conclude(&self.sources)
     }

@@ -2,40 +2,40 @@
 
 use crate::expansion::{Component, Definition, Expansion, Key, Reference};
 use protocol::Name;
-use recipe::{Recipe, sort::Sorted};
+use recipe::{Recipe, value_type::ValueTypes};
 use serde::{Deserialize, Serialize, de::Error};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What differs between an application as it was and as it is to be.
+/// The difference between an application as it was and as it is to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// VMs that are not as they were.
+    /// VMs that differ.
     pub vms: BTreeMap<Key, How>,
-    /// Components that are not as they were, other than in whom they are bound to.
+    /// Components that differ, other than in their bindings.
     pub components: BTreeMap<Key, How>,
-    /// Bindings that come.
+    /// Bindings that are added.
     pub bound: Vec<Binding>,
-    /// Bindings that go.
+    /// Bindings that are removed.
     pub unbound: Vec<Binding>,
-    /// How much stays as it is.
+    /// How much is unchanged.
     pub unchanged: Unchanged,
 }
 
-/// How something is not as it was.
+/// How something differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
-    /// It comes.
+    /// It is added.
     Added,
-    /// It goes.
+    /// It is removed.
     Removed,
-    /// Another takes its place under the same name, because of these changes.
+    /// It is replaced under the same name, because of these changes.
     Replaced(Vec<String>),
     /// It is told of these changes while it runs.
     Adjusted(Vec<String>),
 }
 
-/// How much stays as it is.
+/// How much is unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unchanged {
     /// VMs.
@@ -108,7 +108,7 @@ impl Difference {
             };
             difference.vms.insert(key.clone(), how);
         }
-        // What a group is, is compared once for all its components.
+        // The definition of a group is compared once for all its components.
         let mut groups: BTreeMap<&Name, Vec<String>> = BTreeMap::new();
         for (name, one) in &before.definitions {
             if let Some(other) = after.definitions.get(name) {
@@ -152,17 +152,17 @@ impl Difference {
         self.vms.is_empty() && self.components.is_empty() && self.bound.is_empty() && self.unbound.is_empty()
     }
 
-    /// Whether another takes the place of something under the same name.
+    /// Whether something is replaced under the same name.
     pub fn replaces(&self) -> bool {
         self.vms.values().chain(self.components.values()).any(|how| matches!(how, How::Replaced(_)))
     }
 
-    /// Whether something goes.
+    /// Whether something is removed.
     pub fn removes(&self) -> bool {
         !self.unbound.is_empty() || self.vms.values().chain(self.components.values()).any(|how| *how == How::Removed)
     }
 
-    /// Whether something comes.
+    /// Whether something is added.
     pub fn adds(&self) -> bool {
         !self.bound.is_empty() || self.vms.values().chain(self.components.values()).any(|how| *how == How::Added)
     }
@@ -191,7 +191,7 @@ impl Difference {
     }
 }
 
-/// A binding of one client, without taking anything over.
+/// A binding of one client, borrowed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Borrowed<'a> {
     import: &'a Name,
@@ -230,7 +230,7 @@ fn keys<'a, T>(one: &'a BTreeMap<Key, T>, other: &'a BTreeMap<Key, T>) -> Vec<&'
     keys
 }
 
-/// The numbers of providers that an import needs now, where they were others.
+/// The numbers of providers that an import needs now, if they have changed.
 fn needs(before: &Expansion, after: &Expansion, key: &Key) -> Vec<String> {
     let imports = after.definition_of(key).into_iter().flat_map(|it| it.imports.keys());
     let changed = imports.filter_map(|import| {
@@ -240,15 +240,15 @@ fn needs(before: &Expansion, after: &Expansion, key: &Key) -> Vec<String> {
     changed.collect()
 }
 
-/// What is different in a group so that its components have to be replaced. Numbers of providers are not: a running
+/// The differences of a group that require its components to be replaced. Numbers of providers do not: a running
 /// component can be told of those.
 fn changes(one: &Definition, other: &Definition) -> Vec<String> {
     let mut found = Vec::new();
     if one.type_name != other.type_name {
         found.push(format!("type {} → {}", one.type_name, other.type_name));
     }
-    let sort = |it: &crate::expansion::Import| (it.export.clone(), it.need.with_number(0));
-    entries(&mut found, "import", &one.imports, &other.imports, |one, other| sort(one) == sort(other));
+    let kept = |it: &crate::expansion::Import| (it.export.clone(), it.need.with_number(0));
+    entries(&mut found, "import", &one.imports, &other.imports, |one, other| kept(one) == kept(other));
     entries(&mut found, "export", &one.exports, &other.exports, |one, other| one == other);
     entries(&mut found, "secret", &one.secrets, &other.secrets, |one, other| one == other);
     if one.patience != other.patience {
@@ -267,11 +267,11 @@ fn recipe(found: &mut Vec<String>, one: &Recipe, other: &Recipe) {
     let (only_one, only_other) = (&one.parameters, &other.parameters);
     entries(found, "parameter", only_one, only_other, |_, _| true);
     entries(found, "value", &one.values, &other.values, |one, other| one == other);
-    sorts(found, "value ", &one.sorts.values, &other.sorts.values);
-    let imports: BTreeSet<&Name> = one.sorts.imports.keys().chain(other.sorts.imports.keys()).collect();
+    types(found, "value ", &one.types.values, &other.types.values);
+    let imports: BTreeSet<&Name> = one.types.imports.keys().chain(other.types.imports.keys()).collect();
     for import in imports {
-        let of = |it: &Recipe| it.sorts.imports.get(import).cloned().unwrap_or_default();
-        sorts(found, &format!("{import}."), &of(one), &of(other));
+        let of = |it: &Recipe| it.types.imports.get(import).cloned().unwrap_or_default();
+        types(found, &format!("{import}."), &of(one), &of(other));
     }
     entries(found, "environment", &one.environment, &other.environment, |one, other| one == other);
     let files = |it: &Recipe| it.files.iter().map(|file| (file.path.clone(), file.clone())).collect::<BTreeMap<_, _>>();
@@ -283,8 +283,8 @@ fn recipe(found: &mut Vec<String>, one: &Recipe, other: &Recipe) {
     entries(found, "operation", &operations(one), &operations(other), |one, other| one == other);
 }
 
-/// Values that are not what they were.
-fn sorts(found: &mut Vec<String>, whose: &str, one: &Sorted, other: &Sorted) {
+/// Values whose types have changed.
+fn types(found: &mut Vec<String>, whose: &str, one: &ValueTypes, other: &ValueTypes) {
     let names: BTreeSet<&Name> = one.iter().chain(other.iter()).map(|(name, _)| name).collect();
     for name in names.into_iter().filter(|name| one.of(name) != other.of(name)) {
         found.push(format!("type of {whose}{name}: {} → {}", one.of(name), other.of(name)));

@@ -1,7 +1,5 @@
-//! One application from several files: what is included, what is laid over it, and what differs between environments.
-//!
-//! Everything here happens on the tree, before anything is understood; so each part keeps the place where it was written,
-//! and what is wrong with it is told there.
+//! One application from several files: includes, overrides, and what differs between environments. Everything here
+//! happens on the tree, before it is interpreted; so each part keeps its position, and problems are reported there.
 
 use crate::{
     Inputs,
@@ -11,7 +9,7 @@ use crate::{
     source::{Sources, Span},
     yaml,
 };
-use recipe::sort::{SORTS, Sort};
+use recipe::value_type::{VALUE_TYPES, ValueType};
 use std::collections::BTreeMap;
 
 /// The version of the language.
@@ -32,13 +30,14 @@ pub(crate) const FILE_FIELDS: &[&str] = &[
 ];
 /// The fields of a variable.
 pub(crate) const VARIABLE_FIELDS: &[&str] = &["type", "default", "description"];
-/// What a variable can hold: its value stands in files and on command lines, so it is never a secret.
-pub(crate) const VARIABLE_SORTS: [(&str, Sort); 6] = [SORTS[0], SORTS[1], SORTS[2], SORTS[3], SORTS[4], SORTS[6]];
+/// The types of a variable: its value is in files and on command lines, so it is never a secret.
+pub(crate) const VARIABLE_TYPES: [(&str, ValueType); 6] =
+    [VALUE_TYPES[0], VALUE_TYPES[1], VALUE_TYPES[2], VALUE_TYPES[3], VALUE_TYPES[4], VALUE_TYPES[6]];
 /// What is kept together from all files.
 const SECTIONS: [&str; 5] = ["variables", "secrets", "types", "vms", "components"];
-/// What `override` can lay something over.
+/// The sections that `override` can change.
 pub(crate) const OVERRIDE_FIELDS: &[&str] = &["variables", "secrets", "types", "vms", "components"];
-/// Files that one application is read from.
+/// Maximum number of files of one application.
 const FILES_MAX: usize = 1_000;
 
 /// The sections of all files together.
@@ -46,9 +45,9 @@ const FILES_MAX: usize = 1_000;
 pub(crate) struct Document {
     pub(crate) application: Option<Node>,
     sections: BTreeMap<&'static str, Vec<(Key, Node)>>,
-    /// What must hold of the placement, from all files.
+    /// Constraints from all files.
     pub(crate) constraints: Vec<Node>,
-    /// What is to be as small as possible, what matters most first.
+    /// Preferences from all files, the most important first.
     pub(crate) preferences: Vec<Node>,
     overrides: Vec<Node>,
 }
@@ -62,7 +61,7 @@ impl Document {
         open: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Self {
         let mut document = Self::default();
-        // The place that asks for the file; none asks for the first.
+        // The position that asks for the file; none for the first.
         let mut waiting: Vec<(String, Option<Span>)> = vec![(main.into(), None)];
         while let Some((name, asked)) = waiting.pop() {
             if sources.has(&name) {
@@ -86,13 +85,13 @@ impl Document {
                 reading.is_incomplete = true;
                 continue;
             }
-            // In an empty file there is nothing, and of that nothing is told yet.
+            // An empty file has no sections, which is not reported yet.
             let root = root.unwrap_or(Node::nothing(Span::beginning(file)));
             let included = document.take(&root, asked.is_none(), reading);
             let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
             waiting.extend(included.into_iter().map(|(name, span)| (beside(folder, &name), Some(span))));
         }
-        // The main file has the last word, and was read first.
+        // The main file has priority, and was read first.
         let overrides: Vec<Node> = document.overrides.drain(..).rev().collect();
         overrides.iter().for_each(|over| document.lay_over(over, reading));
         document
@@ -128,7 +127,7 @@ impl Document {
                 reading.missing(&fields, &["application"], Span::beginning(fields.span.file), says);
             }
         }
-        // What a section that cannot be read may have is missing everywhere else.
+        // A section that cannot be read may contain what is missing elsewhere.
         let is_lost = |section: &str| fields.get(section).is_some_and(|it| !matches!(it.content, Content::Map { .. }));
         reading.is_incomplete |= fields.may_have(&SECTIONS) || SECTIONS.into_iter().any(is_lost);
         for section in SECTIONS {
@@ -175,7 +174,8 @@ impl Document {
         }
     }
 
-    /// Fills in `${name}` in VMs, components, constraints and preferences. Types are left alone: they see only their parameters.
+    /// Replaces `${name}` in VMs, components, constraints and preferences. Types are not changed: they see only their
+    /// parameters.
     pub(crate) fn fill_in(&mut self, inputs: &Inputs, sources: &mut Sources, reading: &mut Reading) {
         let values = self.variables(inputs, sources, reading);
         for section in ["vms", "components"] {
@@ -186,7 +186,8 @@ impl Document {
         self.constraints.iter_mut().chain(&mut self.preferences).for_each(|node| fill(node, &values, reading));
     }
 
-    /// The value of each variable: from the command line, else from the last values file that has it, else its default.
+    /// The value of each variable: from the command line, otherwise from the last values file that has it, otherwise
+    /// its default.
     fn variables(
         &self,
         inputs: &Inputs,
@@ -203,7 +204,7 @@ impl Document {
             };
             for (key, node) in reading.entries(&root, "a values file") {
                 self.expect_variable(&key.text, key.span, reading);
-                // Nothing takes away what an earlier file gave.
+                // An empty entry does not remove what an earlier file gave.
                 match node.is_nothing() {
                     true => given.remove(&key.text),
                     false => given.insert(key.text.clone(), node.clone()),
@@ -215,7 +216,7 @@ impl Document {
             let end = name.len();
             self.expect_variable(name, Span { file, start: 0, end }, reading);
             let span = Span { file, start: end + 1, end: end + 1 + text.len() };
-            // On a command line nobody can write quotes around an empty text.
+            // On a command line, quotes around an empty text are not possible.
             let style = if text.is_empty() { Style::Quoted } else { Style::Plain };
             given.insert(name.clone(), Node { span, content: Content::Scalar { text: text.clone(), style } });
         }
@@ -224,26 +225,26 @@ impl Document {
             reading.name(&key.text, key.span);
             let described = matches!(node.content, Content::Map { .. });
             let mut is_misspelt = false;
-            let (sort, default) = if described {
+            let (value_type, default) = if described {
                 let fields = reading.fields(node, "a variable", VARIABLE_FIELDS);
                 is_misspelt = fields.may_have(&["default"]);
-                let sort = fields.get("type").and_then(|node| {
+                let value_type = fields.get("type").and_then(|node| {
                     if matches!(&node.content, Content::Scalar { text, .. } if text == "secret") {
                         let says = "a variable cannot be secret, because variables are stored in plain text (define it under `secrets`)";
                         reading.wrong(node.span, says);
                         return None;
                     }
-                    reading.one_of(node, "the type of a variable", &VARIABLE_SORTS)
+                    reading.one_of(node, "the type of a variable", &VARIABLE_TYPES)
                 });
-                (sort, fields.get("default").cloned())
+                (value_type, fields.get("default").cloned())
             } else {
                 (None, Some(node.clone()).filter(|it| !it.is_nothing()))
             };
             let mut value = given.remove(&key.text).or(default);
-            if let (Some(sort), Some(wrong)) = (sort, &value)
-                && !sort.fits(&Reading::value(wrong))
+            if let (Some(value_type), Some(wrong)) = (value_type, &value)
+                && !value_type.fits(&Reading::value(wrong))
             {
-                reading.not_of_sort(&key.text, sort, wrong);
+                reading.not_of_type(&key.text, value_type, wrong);
                 value = None;
             } else if value.is_none() && !is_misspelt {
                 let says = format!("`{0}` has no value (give it a default, or pass --set {0}=…)", key.text);
@@ -273,7 +274,7 @@ impl Document {
     }
 }
 
-/// Fills in `${name}`; a text that is nothing else becomes what the variable is. `$${` stands for `${`.
+/// Replaces `${name}`; a text that is nothing else becomes the value of the variable. `$${` stands for `${`.
 fn fill(node: &mut Node, values: &BTreeMap<String, Option<Node>>, reading: &mut Reading) {
     let span = node.span;
     match &mut node.content {
@@ -282,7 +283,7 @@ fn fill(node: &mut Node, values: &BTreeMap<String, Option<Node>>, reading: &mut 
         Content::Scalar { text, style } if text.contains("${") => {
             let alone = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).filter(|it| !it.contains('$'));
             if let Some(Some(Some(value))) = alone.map(|name| values.get(name)) {
-                // It keeps the place where it is used, which is where it may be wrong.
+                // It keeps the position where it is used, because that is where it may be wrong.
                 node.content = value.content.clone();
                 return;
             }
@@ -313,9 +314,9 @@ fn filled(text: &str, span: Span, values: &BTreeMap<String, Option<Node>>, readi
         match values.get(name) {
             Some(Some(Node { content: Content::Scalar { text, .. }, .. })) => done += text,
             Some(Some(_)) => {
-                reading.wrong(span, format!("`{name}` is a list or a map, which cannot be part of a text"))
+                reading.wrong(span, format!("`{name}` is a list or a map, which cannot be part of a text"));
             }
-            // It was told already that it has no value.
+            // It was already reported that it has no value.
             Some(None) => is_known = false,
             None => {
                 let right = hint(name, values.keys().map(String::as_str));
@@ -325,14 +326,14 @@ fn filled(text: &str, span: Span, values: &BTreeMap<String, Option<Node>>, readi
         }
         rest = after;
     }
-    // Only now, since several may be missing from one text.
+    // Only now, because several may be missing from one text.
     if !is_known {
         reading.unfilled.insert(span);
     }
     done + rest
 }
 
-/// A name as seen from a folder. A file has one name, however it is written.
+/// A path relative to a directory, normalised: a file has one name, however it is written.
 pub(crate) fn beside(folder: &str, name: &str) -> String {
     let is_absolute = name.starts_with('/') || folder.starts_with('/');
     let folder = if name.starts_with('/') { "" } else { folder };

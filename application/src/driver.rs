@@ -1,8 +1,8 @@
-//! What starts a component: a plain program, a unit of systemd, or a container.
+//! Drivers: what starts a component, a plain program, a systemd unit, or a container.
 //!
-//! A unit and a container become plain commands here. So an agent knows nothing of them, and whatever must hold of a
-//! component (a start that is asked for twice starts one, what was started outlives the agent, a death is seen) holds of
-//! them for the same reasons. What the file says itself has the last word.
+//! A unit and a container become plain commands here. So an agent knows nothing of them, and its guarantees (a start
+//! that is asked for twice starts one, what was started outlives the agent, a death is noticed) hold for them for the
+//! same reasons. What the file says itself has priority.
 
 use crate::{
     node::{Content, Node},
@@ -12,22 +12,22 @@ use recipe::{Check, Command, CommandLine, Probe, Process, Signal, Start, Stop};
 
 pub(crate) const START_FIELDS: &[&str] = &["process", "script", "systemd", "container", "time-limit"];
 pub(crate) const CONTAINER_FIELDS: &[&str] = &["image", "command", "volumes", "options", "job", "engine"];
-/// What templates call the container of a component.
+/// The name under which templates see the container of a component.
 pub(crate) const CONTAINER: &str = "container";
-/// Letters, digits, dots and dashes, and different for each component of one machine.
+/// Letters, digits, dots and dashes, and unique among the components of one machine.
 const CONTAINER_NAME: &str = "{{ name | replace('/', '-') | replace('[', '-') | replace(']', '') }}";
-/// How often systemd is asked whether a unit is still there.
+/// The interval at which systemd is asked for the state of a unit.
 const LIVENESS_MS: u64 = 2_000;
-/// How long systemd may take to answer: after an upgrade it starts itself anew.
+/// How long systemd may take to answer: after an upgrade it restarts itself.
 const UNIT_ATTEMPT_MS: u64 = 30_000;
 /// A unit that was started is up already.
 const UNIT_READY_MS: u64 = 5_000;
-/// How long a unit may take to start or to stop. systemd itself gives up after 90 s, and says why.
+/// How long a unit may take to start or to stop. systemd itself gives up after 90 s, and reports why.
 const UNIT_MS: u64 = 120_000;
 
-/// A unit that runs already was started by somebody else (a package, a boot), before its files were written: so it is started
-/// anew. Earlier deaths are forgiven, because how often to try is said by `patience`. The number of this life of the unit is
-/// kept for the check.
+/// A unit that is running already was started from outside (by a package, at boot), before its files were written: so
+/// it is restarted. Earlier failures are reset, because `patience` decides how often to retry. The invocation id of the
+/// unit is kept for the check.
 const UNIT_START: &str = r#"
 systemctl reset-failed "$1" 2> /dev/null
 systemctl restart "$1" && systemctl is-active --quiet "$1" &&
@@ -35,7 +35,7 @@ systemctl restart "$1" && systemctl is-active --quiet "$1" &&
 systemctl status --no-pager --full --lines=10 "$1"
 exit 1"#;
 
-/// One that has failed says why, once. One that is not there (5) does not run.
+/// A failed unit reports why, once. A unit that does not exist (5) is not running.
 const UNIT_STOP: &str = r#"
 if systemctl is-failed --quiet "$1"; then
     systemctl status --no-pager --full --lines=10 "$1"
@@ -45,8 +45,8 @@ systemctl stop "$1"
 code=$?
 [ $code -eq 5 ] || exit $code"#;
 
-/// A unit in another life than the one that was started has died, even if systemd or somebody else has brought it back: whoever
-/// used it must hear of that. No answer from systemd says nothing about the unit, so it is asked again.
+/// A unit with another invocation id than the one that was started has died, even if systemd or a person has restarted
+/// it: its clients must be told. No answer from systemd says nothing about the unit, so it is asked again.
 const UNIT_CHECK: &str = r#"
 until told=$(systemctl show --property=ActiveState,InvocationID "$1"); do sleep 1; done
 case $told in
@@ -56,11 +56,11 @@ esac
 case $told in *"$(cat "$HOLDFAST_DIRECTORY/.unit")"*) exit ;; esac
 echo "$1 was restarted from outside Holdfast"
 exit 1"#;
-/// How long an engine has beyond the grace, and how long a job may take.
+/// The extra time of an engine beyond the grace, and the time limit of a job.
 const ENGINE_MS: u64 = 20_000;
 const JOB_MS: u64 = 3_600_000;
 
-/// A start, and what follows from it for the other operations.
+/// A start, and its consequences for the other operations.
 pub(crate) struct Driver {
     pub(crate) start: Start,
     pub(crate) stop: Option<Command>,
@@ -86,8 +86,8 @@ pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environm
     }
     let fields = builder.reading.fields(node, "`start`", START_FIELDS);
     let limit = builder.time(&fields, "time-limit", 0).filter(|it| *it > 0);
-    let sorts = ["process", "script", "systemd", "container"];
-    let driver = match sorts.map(|name| fields.get(name)) {
+    let types = ["process", "script", "systemd", "container"];
+    let driver = match types.map(|name| fields.get(name)) {
         [Some(process), None, None, None] => {
             let run = builder.line(process, Stage::Run)?;
             Some(Driver::plain(Start::Process(Process { run })))
@@ -103,7 +103,7 @@ pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environm
         [None, None, None, Some(node)] => container(builder, node, limit, stop, environment),
         _ => {
             let says = "`start` needs exactly one of `process` (keeps running), `script` (ends), `systemd` (a unit) and `container`";
-            builder.reading.not_one_of(&fields, &sorts, says);
+            builder.reading.not_one_of(&fields, &types, says);
             None
         }
     };
@@ -114,9 +114,8 @@ pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environm
     driver
 }
 
-/// A unit of systemd: started, stopped and looked after by its name.
-///
-/// What systemd has to say of a unit that is not up is told with the failure: the unit's own output is nowhere else.
+/// A systemd unit: started, stopped and checked by its name. What systemd reports of a unit that is not up is part of
+/// the failure: the unit's own output is nowhere else.
 fn systemd(unit: &str, time_limit_ms: u64) -> Driver {
     let shell = |text: &str| program(["/bin/sh", "-c", text, "sh", unit]);
     let command = |text: &str| Command { run: shell(text), time_limit_ms };
@@ -182,7 +181,7 @@ fn container(
     run.extend(options);
     run.push(image);
     run.extend(command);
-    // A machine that lost its power may have left one of the same name.
+    // A power failure may have left a container of the same name.
     let first = "\"$1\" rm --force \"$2\" > /dev/null 2>&1; shift 2; exec \"$@\"";
     let shell = ["/bin/sh", "-c", first, "sh", engine.as_str(), "{{ container }}"];
     let run = program(shell.into_iter().chain(run.iter().map(String::as_str)));

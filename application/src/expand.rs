@@ -1,8 +1,8 @@
-//! From an application as it is described to one that is counted out, placed and wired.
+//! Expands an application: counts, placement and wiring.
 //!
-//! Everything is deterministic, and as little as possible moves: whoever was somewhere stays there, and whoever was bound
-//! to someone stays bound, for as long as that is possible; what is new goes where there is least. So a group that grows
-//! changes nothing that exists.
+//! Everything is deterministic, and as little as possible moves: a component stays on its VM, and a client stays bound
+//! to its provider, for as long as that is possible; new ones go where there are fewest. So a group that grows changes
+//! nothing that exists.
 
 use crate::{
     Application, Problems,
@@ -12,13 +12,13 @@ use crate::{
     expansion::{Component, Definition, Expansion, Import, Key, Vm},
     file_mode, optimum, placement,
     problem::Findings,
-    readiness, template_reads, value_sorts, wiring,
+    readiness, template_reads, value_type_check, wiring,
 };
 use planner::Progress;
 use protocol::{Name, Need, bounds::RECIPE_BYTES_MAX};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What there is besides the application itself.
+/// The environment of the application.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Existing<'a> {
     /// The application as it was before.
@@ -28,13 +28,12 @@ pub struct Existing<'a> {
 }
 
 impl Application {
-    /// Counts out, places and wires the application; or tells everything that is wrong with it, in its files and in what
-    /// came of them.
+    /// Expands, places and wires the application; or reports all problems, in its files and in the result.
     pub fn expand(&self, existing: &Existing<'_>) -> Result<Expansion, Problems> {
         self.expand_within(existing, &mut |_| true)
     }
 
-    /// As [`Application::expand`]; where the planner decides, it tells how far it got and asks whether to go on.
+    /// Like [`Application::expand`]; where the planner decides, it reports its progress and asks whether to continue.
     pub fn expand_within(
         &self,
         existing: &Existing<'_>,
@@ -45,11 +44,11 @@ impl Application {
             let places = placement::place(self, existing.before, &mut findings);
             return self.expand_at(places, existing, findings);
         }
-        // What is wrong wherever components are is told as that, and not as a placement that cannot be found.
+        // A problem that exists wherever components are is reported as such, and not as an impossible placement.
         let nowhere = self.expand_at(BTreeMap::new(), existing, findings.clone());
         let chosen = match nowhere {
             Ok(_) => optimum::choose(self, existing, go_on, &mut findings),
-            // What could not be read may be missed by what the planner is told in words.
+            // What could not be read may be missing in constraints and preferences.
             Err(_) if self.is_incomplete || !self.unread.is_empty() => None,
             Err(_) => {
                 optimum::look_at_texts(self, &mut findings);
@@ -73,7 +72,7 @@ impl Application {
         Ok(expansion)
     }
 
-    /// Wires components that have their places.
+    /// Wires components that are placed.
     fn expand_at(
         &self,
         places: BTreeMap<Key, Key>,
@@ -110,7 +109,7 @@ impl Application {
         &self.types.get(&group.type_name).expect("a group is kept only if its type is known").1
     }
 
-    /// Whether a component may be what could not be read, or offer it, or is not counted yet.
+    /// Whether a component may be one that could not be read, or may offer its export, or is not counted yet.
     pub(crate) fn is_doubtful(&self, component: &Name) -> bool {
         match self.components.get(component) {
             Some(group) => group.as_needed || !self.type_of(group).knows_exports,
@@ -118,7 +117,7 @@ impl Application {
         }
     }
 
-    /// Whether somebody may offer an export who could not be read.
+    /// Whether a component that could not be read may offer an export.
     pub(crate) fn lacks_exports(&self) -> bool {
         let unknown = |group: &ComponentGroup| !self.type_of(group).knows_exports;
         self.is_incomplete || !self.unread.is_empty() || self.components.values().any(unknown)
@@ -142,10 +141,10 @@ impl Application {
         });
         let mut recipe = component_type.recipe.clone();
         recipe.parameters = group.parameters.clone();
-        recipe.sorts.imports = self.imported_sorts((name, group), others, findings);
+        recipe.types.imports = self.imported_sorts((name, group), others, findings);
         file_mode::choose(component_type, &mut recipe);
-        value_sorts::check_chosen(name, &recipe, &component_type.templates, findings);
-        template_reads::check_secrets(component_type, &recipe.sorts, findings);
+        value_type_check::check_chosen(name, &recipe, &component_type.templates, findings);
+        template_reads::check_secrets(component_type, &recipe.types, findings);
         Definition {
             type_name: group.type_name.clone(),
             imports: imports.collect(),
@@ -158,7 +157,7 @@ impl Application {
         }
     }
 
-    /// Items of imports that templates read in any case, and that are not bound.
+    /// Items of imports that templates read unconditionally, and that are not bound.
     fn check_items(&self, expansion: &Expansion, findings: &mut Findings) {
         let mut told: BTreeSet<(&Name, &Name)> = BTreeSet::new();
         for (key, component) in &expansion.components {
@@ -166,7 +165,7 @@ impl Application {
             for (name, (last, span)) in &component_type.reads.items {
                 let bound = component.bound.get(name).map_or(0, Vec::len);
                 let is_there = u64::try_from(bound).is_ok_and(|bound| *last < bound);
-                // Whoever needs more than it has was told so already.
+                // A missing provider was already reported.
                 let lacks = component_type.imports.get(name).is_none_or(|it| bound < it.least());
                 if is_there || lacks || !told.insert((&key.group, name)) {
                     continue;
@@ -179,7 +178,7 @@ impl Application {
         }
     }
 
-    /// The ports that the components of each group listen at, where they are known.
+    /// The ports on which the components of each group listen, as far as they are known.
     pub(crate) fn ports(&self) -> BTreeMap<&Name, BTreeSet<u64>> {
         self.components.iter().map(|(name, group)| (name, readiness::ports(self.type_of(group), group))).collect()
     }

@@ -1,4 +1,4 @@
-//! An application counted out, placed and wired: every VM, component and binding under its key.
+//! An expanded application: every VM, component and binding under its key.
 
 use protocol::{Export, Name, Need, Operation, Patience};
 use recipe::Recipe;
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize, de::Error};
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-/// One of a group, such as `app[2]`. Keys are counted from 0, also where there is only one: so a group that grows changes
-/// no key, and one that shrinks loses the highest.
+/// One member of a group, such as `app[2]`. Keys are numbered from 0, even if there is only one: so a group that grows
+/// changes no key, and one that shrinks loses the highest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The group.
@@ -25,7 +25,7 @@ pub struct Reference {
     pub key: Key,
 }
 
-/// An application counted out, placed and wired.
+/// An expanded application: counted, placed and wired.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Expansion {
     /// What it is called.
@@ -36,35 +36,35 @@ pub struct Expansion {
     pub definitions: BTreeMap<Name, Definition>,
     /// Where each component is, and what it is bound to.
     pub components: BTreeMap<Key, Component>,
-    /// Components that are still what they were, and what that is: between two steps of a rolling change.
+    /// Components that still have their old definition, between two steps of a rolling change.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub older: BTreeMap<Key, Definition>,
-    /// What the planner says of the placement, where it was left to it.
+    /// The planner's result, if it decided the placement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
 }
 
-/// What the planner says of a placement that was left to it.
+/// The planner's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What all VMs cost.
+    /// The cost of all VMs.
     pub cost: i64,
-    /// Whether it is proven that nothing is better.
+    /// Whether it is proven that no placement is better.
     pub proven: bool,
-    /// What was to be as small as possible, what matters most first.
+    /// The objectives, the most important first.
     pub objectives: Vec<Objective>,
-    /// Whether something has to go before there is room for what comes.
+    /// Whether something has to be removed before there is room for what is added.
     pub scarce: bool,
 }
 
-/// Something that was to be as small as possible.
+/// An objective.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Objective {
     /// As it was written.
     pub text: String,
-    /// How small it became.
+    /// The value that was reached.
     pub value: i64,
-    /// Nothing can be below this, given the best of what matters more.
+    /// The proven lower bound, given the best of the more important objectives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<i64>,
 }
@@ -72,15 +72,15 @@ pub struct Objective {
 /// A VM.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vm {
-    /// The cloud that makes it; without one, an agent joins by itself.
+    /// The cloud that creates it; without one, an agent joins with a token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cloud: Option<String>,
-    /// What people say about it.
+    /// Free text, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
-/// What the components of a group are.
+/// The definition of the components of a group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
     /// The name of its type.
@@ -92,18 +92,18 @@ pub struct Definition {
     /// What it offers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub exports: BTreeMap<Name, Export>,
-    /// How stubbornly operations are tried again; what is not listed, as usual.
+    /// How operations are retried; the default, if not listed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub patience: BTreeMap<Operation, Patience>,
-    /// How its operations are carried out; its parameters are those that are no secrets.
+    /// How its operations are carried out; with the parameters that are not secret.
     pub recipe: Recipe,
-    /// The parameters that are secrets: where they come from, never what they are.
+    /// The secret parameters: where they come from, never their texts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, Secret>,
     /// What each uses of its VM.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<String, u64>,
-    /// How long operations usually take; only predictions look at it.
+    /// How long operations usually take; for predictions only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub takes_ms: BTreeMap<Operation, u64>,
 }
@@ -115,12 +115,12 @@ pub struct Import {
     pub export: Name,
     /// How many, and when.
     pub need: Need,
-    /// Whether the number is however many are bound.
+    /// Whether the number is as many as are bound.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
 }
 
-/// Where a secret comes from. The version is there to be raised when its text has changed.
+/// Where a secret comes from. The version is raised when its text has changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Secret {
     /// What it is called.
@@ -129,7 +129,7 @@ pub struct Secret {
     pub from: String,
     /// The variable, the file or the command.
     pub place: String,
-    /// The how-manieth text it is.
+    /// Version of the secret's text.
     pub version: u32,
 }
 
@@ -144,7 +144,7 @@ pub struct Component {
 }
 
 impl Expansion {
-    /// An application of this name, without anything.
+    /// An empty application of this name.
     pub fn empty(application: Name) -> Self {
         Self {
             application,
@@ -173,7 +173,7 @@ impl Expansion {
         self.older.get(component).or_else(|| self.definitions.get(&component.group))
     }
 
-    /// The parameters of a group that anyone may see.
+    /// The parameters of a group that are not secret.
     pub fn parameters(&self, group: &Name) -> BTreeMap<String, Value> {
         self.definitions.get(group).map(|it| it.recipe.parameters.clone()).unwrap_or_default()
     }
@@ -185,14 +185,14 @@ impl Key {
         Self { group: group.clone(), index }
     }
 
-    /// What it is called among all applications.
+    /// Its name among all applications.
     pub fn scoped(&self, application: &Name) -> Name {
         Name::new(&format!("{application}/{self}")).expect("names of applications and groups are short")
     }
 }
 
 impl Reference {
-    /// What it is called among all applications, seen from one of them.
+    /// Its name among all applications, as seen from one of them.
     pub fn scoped(&self, application: &Name) -> Name {
         self.key.scoped(self.application.as_ref().unwrap_or(application))
     }

@@ -1,18 +1,18 @@
-//! Who may read a file of a component, where nobody says: everybody, unless a secret is in it.
+//! Default modes of files: readable by everyone, unless a secret is in it.
 
 use crate::component_type::ComponentType;
 use protocol::Name;
-use recipe::{Recipe, sort::Sort};
+use recipe::{Recipe, value_type::ValueType};
 
 const FOR_ALL: &str = "0644";
 const FOR_ITS_OWNER: &str = "0600";
 
-/// Fills in the modes of files that have none. The sorts of what is imported must be known already.
+/// Fills in the modes of files that have none. The types of imported values must be known already.
 pub(crate) fn choose(component_type: &ComponentType, recipe: &mut Recipe) {
-    let parameters = component_type.parameters.iter().filter(|(_, it)| it.sort == Sort::Secret);
+    let parameters = component_type.parameters.iter().filter(|(_, it)| it.value_type == ValueType::Secret);
     let parameters: Vec<&str> = parameters.map(|(name, _)| name.as_str()).collect();
-    let own: Vec<&str> = recipe.sorts.values.secrets().map(Name::as_str).collect();
-    let imported: Vec<&str> = recipe.sorts.imports.values().flat_map(|it| it.secrets()).map(Name::as_str).collect();
+    let own: Vec<&str> = recipe.types.values.secrets().map(Name::as_str).collect();
+    let imported: Vec<&str> = recipe.types.imports.values().flat_map(|it| it.secrets()).map(Name::as_str).collect();
     let modes: Vec<&str> = recipe
         .files
         .iter()

@@ -1,8 +1,8 @@
-//! A file in its usual form: the same content and the same remarks, evenly written.
+//! Formats a file: the same content and the same comments, evenly written.
 //!
-//! Indentation is two spaces; there is one space after `:`, inside of braces, and two before a remark at the end of a line;
-//! one empty line stays where there were several, and sections at the top are apart. What was on one line stays on one
-//! line as long as it fits. The order of entries is the author's, and so is the way that texts are quoted.
+//! Indentation is two spaces; there is one space after `:` and inside braces, and two before a comment at the end of a
+//! line; several empty lines become one, and the sections at the top are separated. What was on one line stays on one
+//! line as long as it fits. The order of entries is not changed, nor the quoting of texts.
 
 use crate::{
     node::{Comment, Content, Key, Node, Style},
@@ -11,10 +11,10 @@ use crate::{
     yaml,
 };
 
-/// A list or map that is longer is written over several lines.
+/// A longer list or map is written over several lines.
 const WIDTH_MAX: usize = 100;
 
-/// Writes a file in its usual form. What cannot be read is told; and what would not be the same afterwards is left alone.
+/// Formats a file. What cannot be read is reported; and a file that would not be the same afterwards is left alone.
 pub fn format(name: &str, text: &str) -> Result<String, Problems> {
     let mut sources = Sources::default();
     let file = sources.add(name, text);
@@ -30,7 +30,7 @@ pub fn format(name: &str, text: &str) -> Result<String, Problems> {
     }
     writer.rest(0);
     let written = writer.out.trim_start_matches('\n').to_owned();
-    // Nothing may be lost: what was written must read the same.
+    // Nothing may be lost: the result must read the same.
     let mut again = Findings::default();
     let (read, remarks) = yaml::parse(file, &written, &mut again);
     let same = match (&root, &read) {

@@ -1,5 +1,5 @@
-//! An application as it is found, beside what was applied: somebody may have added or removed something by hand, and a VM
-//! may have been lost with all that was on it.
+//! An application as it is found, compared with what was applied: something may have been added or removed by hand, and
+//! a VM may have been lost with all its components.
 
 use crate::expansion::{Component, Definition, Expansion, Import, Key, Reference, Secret};
 use protocol::{Kind, Name, Wire};
@@ -18,13 +18,13 @@ pub struct Found {
     pub components: BTreeMap<Name, Name>,
     /// Bindings.
     pub bindings: BTreeSet<Wire>,
-    /// What components are, of which it is doubtful whether they are what was applied.
+    /// The definitions of components that may differ from what was applied.
     pub kinds: BTreeMap<Name, Kind>,
 }
 
 impl Expansion {
-    /// What of it there really is. What somebody added under its name belongs to it, too: to be removed, if it is not
-    /// wanted.
+    /// The part of it that really exists. What was added by hand under its name belongs to it too: it is removed if it
+    /// is not wanted.
     pub fn as_found(&self, found: &Found) -> Self {
         let prefix = format!("{}/", self.application);
         let own = |name: &Name| name.as_str().strip_prefix(&prefix)?.parse::<Key>().ok();
@@ -35,7 +35,7 @@ impl Expansion {
         }
         for (name, vm) in &found.components {
             let (Some(key), Some(vm)) = (own(name), own(vm)) else { continue };
-            // Of what nobody applied it is only known that it is there.
+            // Of what was never applied, only its existence is known.
             expansion.definitions.entry(key.group.clone()).or_default();
             let kind = found.kinds.get(name);
             let other = kind.and_then(|kind| self.definition_of(&key)?.as_found(kind));
@@ -64,8 +64,8 @@ impl Expansion {
 }
 
 impl Definition {
-    /// What a component is that was to be this one. What only predictions look at is taken to be the same, and so are the
-    /// texts of secrets, which nobody is shown; nothing, if it cannot be read.
+    /// The definition of a component that should be this one. What only predictions use is assumed to be the same, and
+    /// so are the texts of secrets, which are never shown; nothing, if it cannot be read.
     fn as_found(&self, kind: &Kind) -> Option<Self> {
         let mut recipe = Recipe::decode(&kind.recipe).ok()?;
         let secrets = mem::take(&mut recipe.secrets).into_keys().map(|parameter| {

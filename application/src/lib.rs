@@ -1,4 +1,4 @@
-//! Application files: what people write, and what comes of it.
+//! Application files: read, checked, expanded, placed, wired and compared.
 //!
 //! ```text
 //!   files ──read──▶ Application ──expand──▶ Expansion ──difference──▶ Difference ──change──▶ protocol::Change
@@ -6,12 +6,11 @@
 //!           with places        wired; under keys         changed, unchanged
 //! ```
 //!
-//! Types say what components of one sort need, offer and do; the rest of a file says how many there are, where, and how
+//! Types say what components of one type need, offer and do; the rest of a file says how many there are, where, and how
 //! they are wired. The language is described in `docs/LANGUAGE.md`.
 //!
-//! This crate knows no network and no disk: files are asked for through a closure, secrets are only named, and whoever
-//! calls it hands in their texts. Nothing that comes from outside can make it panic; everything that is wrong is told at
-//! once, each with its place.
+//! This crate does no I/O: files are asked for through a closure, and secrets are only named; the caller passes their
+//! texts. No input can make it panic; all problems are reported at once, each with its position.
 //!
 //! Read next: [`Application`], [`Expansion`], [`Difference`].
 
@@ -51,7 +50,7 @@ mod template;
 mod template_names;
 mod template_reads;
 mod template_words;
-mod value_sorts;
+mod value_type_check;
 mod wiring;
 mod yaml;
 
@@ -78,19 +77,19 @@ pub use yaml::FILE_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What differs between environments, and what was said on the command line.
+/// What differs between environments, and the options of the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inputs {
-    /// Values of variables, which have the last word.
+    /// Values of variables, with the highest priority.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
-    /// Files of values, by name and with their text; later ones have the last word.
+    /// Values files, by name and with their text; later ones have priority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values_files: Vec<(String, String)>,
-    /// How many components there are of a group, whatever the files say.
+    /// How many components there are of a group, overriding the files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counts: BTreeMap<String, u32>,
-    /// VMs on which no component may be, whatever the files say.
+    /// VMs that may not have components, whatever the files say.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub drained: BTreeSet<Key>,
 }

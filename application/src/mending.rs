@@ -1,4 +1,4 @@
-//! Some components of an application made as they are wanted, while everything else stays as it is.
+//! Reconciles some components of an application, while everything else stays as it is.
 
 use crate::{
     difference::{Difference, How},
@@ -8,8 +8,8 @@ use protocol::{Name, Need};
 use std::collections::BTreeSet;
 
 impl Expansion {
-    /// The same, with these components as they are wanted. Those that are missing come, with their VMs and with the
-    /// bindings of both sides; those that nobody wants go. A binding to somebody who is not there is left out.
+    /// The same expansion, with these components as they are wanted. Missing ones are added, with their VMs and with
+    /// the bindings of both sides; unwanted ones are removed. A binding to a component that does not exist is omitted.
     #[must_use]
     pub fn mended(&self, wanted: &Self, chosen: &BTreeSet<Key>) -> Self {
         let mut mended = Self {
@@ -53,8 +53,8 @@ impl Expansion {
         mended
     }
 
-    /// Who besides these components has to come, so that they can start: of each, the component that needs it. What is in
-    /// other applications, `elsewhere` knows.
+    /// The other components that these need in order to start, each with the component that needs it. `elsewhere` knows
+    /// those of other applications.
     pub fn lacking(
         &self,
         wanted: &Self,
@@ -94,8 +94,8 @@ impl Expansion {
 }
 
 impl Difference {
-    /// What of it these components are about: they themselves, what they are bound to, and who is bound to those that come
-    /// or go.
+    /// The part of it that concerns these components: they themselves, their bindings, and the clients of those that
+    /// are added or removed.
     #[must_use]
     pub fn about(&self, chosen: &BTreeSet<Key>) -> Self {
         let moves = |it: &Reference| {

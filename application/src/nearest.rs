@@ -1,17 +1,17 @@
-//! The name that was probably meant.
+//! Suggestions for misspelt names.
 
-/// The known name nearest to a given one, if it is near enough to be a slip.
+/// The known name nearest to a given one, if it is near enough to be a misspelling.
 pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = given.chars().count().max(3) / 3;
     let near = known.into_iter().map(|name| (distance(given, name), name));
-    // Of a name with one letter, every other one is a single change away.
+    // A name of one letter is a single change away from every other one.
     let is_near = |distance: usize, name: &str| {
         distance == 0 || (distance <= allowed && distance < given.chars().count().min(name.chars().count()))
     };
     near.filter(|(distance, name)| is_near(*distance, name)).min().map(|(_, name)| name)
 }
 
-/// ` (did you mean …?)`, or all there is if that is little, or nothing.
+/// ` (did you mean …?)`, or all known names if there are few, or nothing.
 pub fn hint<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match (nearest(given, known.iter().copied()), known.len()) {
@@ -33,7 +33,7 @@ pub(crate) fn listed(names: &[&str]) -> String {
     }
 }
 
-/// How many letters must be put in, taken out, changed or swapped with their neighbour.
+/// Edit distance: letters inserted, removed, changed or swapped with their neighbour.
 fn distance(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) =
         (one.to_lowercase().chars().collect(), other.to_lowercase().chars().collect());

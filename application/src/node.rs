@@ -1,4 +1,4 @@
-//! A file as a tree, each part with its place. What it means is not known here.
+//! A file as a tree, each part with its position. What it means is decided elsewhere.
 
 use crate::source::Span;
 
@@ -44,19 +44,19 @@ pub(crate) struct Key {
     pub(crate) style: Style,
 }
 
-/// A remark in a file.
+/// A comment in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Comment {
     pub(crate) span: Span,
 }
 
-/// A text that is wrong, in words: as it is, unless it is long.
+/// A wrong text for an error message: as it is, unless it is long.
 pub(crate) fn in_words(text: &str) -> String {
     if text.chars().count() > 40 { "a long text".into() } else { format!("`{}`", text.escape_debug()) }
 }
 
 impl Node {
-    /// Nothing, at a place.
+    /// An empty value at a position.
     pub(crate) fn nothing(span: Span) -> Self {
         Self { span, content: Content::Scalar { text: String::new(), style: Style::Plain } }
     }
@@ -71,12 +71,12 @@ impl Node {
         if let Content::Map { entries, .. } = &self.content { entries } else { &[] }
     }
 
-    /// Whether nothing stands here.
+    /// Whether the value is empty.
     pub(crate) fn is_nothing(&self) -> bool {
         matches!(&self.content, Content::Scalar { text, style: Style::Plain } if ["", "~", "null"].contains(&text.as_str()))
     }
 
-    /// What stands here, in words.
+    /// The value, for error messages.
     pub(crate) fn in_words(&self) -> String {
         match &self.content {
             _ if self.is_nothing() => "nothing".into(),
@@ -86,7 +86,8 @@ impl Node {
         }
     }
 
-    /// What stands here in the place of a number or a boolean, in words. One in quotes is a text, which is easily overlooked.
+    /// The value in place of a number or a boolean, for error messages. A number in quotes is a text, which is easily
+    /// overlooked.
     pub(crate) fn in_words_instead_of(&self, fits: impl FnOnce(&str) -> bool) -> String {
         match &self.content {
             Content::Scalar { text, style: Style::Quoted } if fits(text) => {
@@ -96,7 +97,7 @@ impl Node {
         }
     }
 
-    /// The same thing, wherever it stands and however it is written.
+    /// Whether two values are the same, whatever their positions and styles.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&self.content, &other.content) {
             (Content::Scalar { text: one, style }, Content::Scalar { text: two, style: other }) => {
@@ -113,7 +114,8 @@ impl Node {
         }
     }
 
-    /// Lays another tree over this one: maps entry by entry, everything else as a whole; nothing takes an entry away.
+    /// Overrides this tree with another: maps entry by entry, everything else as a whole; an empty value removes an
+    /// entry.
     pub(crate) fn overlay(&mut self, over: &Self) {
         match (&mut self.content, &over.content) {
             (Content::Map { entries, .. }, Content::Map { entries: others, .. }) => {

@@ -11,7 +11,8 @@ use crate::{
 };
 use protocol::Name;
 use recipe::{
-    At, Command, CommandLine, HandedOut, Operations, Rebind, Recipe, RenderedFile, Signal, Start, Stop, sort::Sort,
+    At, Command, CommandLine, HandedOut, Operations, Rebind, Recipe, RenderedFile, Signal, Start, Stop,
+    value_type::ValueType,
 };
 use std::collections::BTreeMap;
 
@@ -33,10 +34,10 @@ pub(crate) const SIGNALS: [(&str, Signal); 7] = [
     ("USR2", Signal::Usr2),
     ("KILL", Signal::Kill),
 ];
-/// As long as a command may take if nothing is said.
+/// Default time limit of a command.
 pub(crate) const TIME_LIMIT_MS: u64 = 60_000;
 
-/// A template, where it stands, and what it can see there.
+/// A template, its position, and what it can see there.
 #[derive(Clone, Debug)]
 pub(crate) struct TemplateText {
     pub(crate) text: String,
@@ -49,9 +50,9 @@ pub(crate) struct TemplateText {
 /// When a template is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// When the component is known, before anything it imports is.
+    /// When the component is known, before its imports are.
     Prepare,
-    /// For a value that is announced: as before, and ports can be had.
+    /// For a value that is announced: the same, and ports are available.
     EarlyValue,
     /// For a value that is chosen at each start.
     LateValue,
@@ -59,13 +60,13 @@ pub(crate) enum Stage {
     Run,
 }
 
-/// Opens a file that is named at a place; says its text, and where that stands.
+/// Opens a file that is named at a position; returns its text, and where that is.
 pub(crate) type Open<'a> = dyn FnMut(Span, &str) -> Result<(String, Span), String> + 'a;
 
 /// Reads the recipe and its templates. `exported` are the values that travel to others.
 pub(crate) fn read(
     fields: &Fields<'_>,
-    exported: &BTreeMap<Name, (Sort, Span)>,
+    exported: &BTreeMap<Name, (ValueType, Span)>,
     reading: &mut Reading,
     open: &mut Open<'_>,
 ) -> (Recipe, Vec<TemplateText>) {
@@ -205,7 +206,7 @@ impl Builder<'_> {
         Some(file)
     }
 
-    /// Fills in the operations of a recipe, and what follows from how it is started.
+    /// Fills in the operations of a recipe, and the consequences of how it is started.
     fn operations(&mut self, fields: &Fields<'_>, recipe: &mut Recipe) {
         let mut stop = fields.get("stop").map(|node| self.stop(node)).unwrap_or_default();
         let environment: Vec<String> = recipe.environment.keys().cloned().collect();
@@ -280,7 +281,7 @@ impl Builder<'_> {
         Some(CommandLine::Program(words.into_iter().collect::<Option<_>>()?))
     }
 
-    /// A time within which something is to happen: in no time nothing does.
+    /// A time within which something must happen: it cannot be zero.
     pub(crate) fn time(&mut self, fields: &Fields<'_>, name: &str, usual: u64) -> Option<u64> {
         let Some(node) = fields.get(name) else { return Some(usual) };
         let time = self.reading.duration_ms(node, &format!("`{name}`"))?;
@@ -290,7 +291,7 @@ impl Builder<'_> {
         Some(time)
     }
 
-    /// A template that names something, and so is not empty.
+    /// A template that names something, and so cannot be empty.
     pub(crate) fn naming(&mut self, node: &Node, what: &str, stage: Stage) -> Option<String> {
         let text = self.template(node, what, stage)?;
         if text.trim().is_empty() || node.is_nothing() {
@@ -319,7 +320,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Where there is no command, none can take too long.
+    /// Without a command there is nothing to limit.
     fn without_command(&mut self, fields: &Fields<'_>) {
         if let Some((key, _)) = fields.entry("time-limit") {
             self.reading.wrong(key.span, "`time-limit` applies to a `command`, and there is none");

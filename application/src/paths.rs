@@ -1,4 +1,4 @@
-//! Where the files of a component lie: inside of its directory, or at an absolute path; and no two at one place.
+//! The paths of a component's files: inside its directory, or absolute; and no two the same.
 
 use crate::{
     node::{Key, Node, in_words},
@@ -14,7 +14,7 @@ pub(crate) fn check(files: &[(Key, Node)], reading: &mut Reading) {
             Err(says) => reading.wrong(key.span, format!("{} {says}", in_words(&key.text))),
             Ok(parts) => match known.get(&parts) {
                 Some(other) => {
-                    reading.wrong(key.span, format!("this is the same file as `{}`", other.text.escape_debug()))
+                    reading.wrong(key.span, format!("this is the same file as `{}`", other.text.escape_debug()));
                 }
                 None => drop(known.insert(parts, key)),
             },

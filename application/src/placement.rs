@@ -1,8 +1,8 @@
 //! Which component is on which VM.
 //!
-//! A component stays on its VM for as long as that VM is there, may be used, and has room. A new one goes to the VM that
-//! has the fewest of its group, then the fewest of all, then the lowest number. So a fresh group goes around its VMs in
-//! turn, and a group of VMs that grows moves nobody.
+//! A component stays on its VM for as long as that VM exists, is permitted, and has room. A new one goes to the VM with
+//! the fewest of its group, then the fewest of all, then the lowest number. So a new group is spread over its VMs in
+//! turn, and adding VMs moves no component.
 
 use crate::{
     Application,
@@ -27,11 +27,11 @@ struct Load<'a> {
     components: u32,
     types: BTreeMap<&'a str, u32>,
     used: BTreeMap<&'a str, u64>,
-    /// The ports at which somebody listens, and the group that does.
+    /// The ports in use, and the group that listens there.
     ports: BTreeMap<u64, &'a Name>,
 }
 
-/// Finds a VM for each component; whoever finds none is told.
+/// Finds a VM for each component; components without one are reported.
 pub(crate) fn place(
     application: &Application,
     before: Option<&Expansion>,
@@ -39,7 +39,7 @@ pub(crate) fn place(
 ) -> BTreeMap<Key, Key> {
     let mut site = Site { application, ports: application.ports(), load: BTreeMap::new() };
     let mut placed: BTreeMap<Key, Key> = BTreeMap::new();
-    // Whoever stays comes first, so that nobody new takes its room.
+    // Components that stay come first, so that no new one takes their room.
     for (name, group) in &application.components {
         let allowed = site.allowed(group);
         for index in 0..group.count {
@@ -75,7 +75,7 @@ pub(crate) fn place(
             placed.insert(key, vm);
         }
         let is_sound = |vms: &Name| application.vms.get(vms).is_some_and(|it| it.sound);
-        // In a group that could not be read there may be room; that there is none at all was told.
+        // A group that could not be read may have room; that there is none at all was already reported.
         let sound = !application.is_incomplete
             && !application.vms.is_empty()
             && application.allowed(group).iter().all(|it| is_sound(&it.group));

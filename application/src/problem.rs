@@ -1,10 +1,10 @@
-//! What is wrong with an application file, told so that a person can put it right.
+//! Problems with application files, reported so that a person can fix them.
 
 use crate::source::{Sources, Span};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One thing that is wrong, with its place.
+/// One problem, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Problem {
     /// The file.
@@ -21,10 +21,10 @@ pub struct Problem {
     pub width: usize,
 }
 
-/// Letters of a line that are shown.
+/// Maximum number of letters of a line that are shown.
 const LINE_LETTERS_MAX: usize = 150;
 
-/// Everything that is wrong, in the order of the files.
+/// All problems, in the order of the files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -37,7 +37,7 @@ impl fmt::Display for Problem {
         }
         let number = line.to_string();
         let margin = " ".repeat(number.len());
-        // Of a long line, what is around the place is shown.
+        // Of a long line, only the part around the position is shown.
         let (skipped, left) = match text.chars().count() {
             ..=LINE_LETTERS_MAX => (0, 0),
             all => {
@@ -48,7 +48,7 @@ impl fmt::Display for Problem {
         let shown: String = text.chars().skip(skipped).take(LINE_LETTERS_MAX).collect();
         let [cut, end] = [skipped, left].map(|it| if it > 0 { "… " } else { "" });
         let width = (*width).min(shown.chars().count().saturating_sub(column - 1 - skipped)).max(1);
-        // Tabs stay, so that the caret stands under its letter whatever a tab is worth.
+        // Tabs are kept, so that the caret is under its letter whatever the width of a tab.
         let before: String = cut
             .chars()
             .chain(shown.chars().take(column - 1 - skipped))
@@ -73,11 +73,11 @@ impl fmt::Display for Problems {
     }
 }
 
-/// What was found wrong so far.
+/// The problems found so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
     told: Vec<(Span, String, Option<Span>)>,
-    /// What follows from something that is told.
+    /// Consequences of problems that are reported.
     silent: usize,
 }
 
@@ -86,12 +86,12 @@ impl Findings {
         self.told.push((span, says.into(), None));
     }
 
-    /// Something that is there a second time; where it is first is told with it.
+    /// A duplicate; the position of the first one is reported with it.
     pub(crate) fn add_again(&mut self, span: Span, says: impl Into<String>, first: Span) {
         self.told.push((span, says.into(), Some(first)));
     }
 
-    /// Something that is wrong only because of what is told already: it counts, and nobody hears of it.
+    /// A problem that only follows from one that is reported: it counts, but is not shown.
     pub(crate) fn add_silently(&mut self) {
         self.silent += 1;
     }
@@ -100,7 +100,7 @@ impl Findings {
         self.told.len() + self.silent
     }
 
-    /// Nothing, or everything that was found, as people see it.
+    /// All problems, if there are any, sorted.
     pub(crate) fn conclude(self, sources: &Sources) -> Result<(), Problems> {
         let mut found = self.told;
         found.sort();

@@ -8,7 +8,7 @@ use crate::{
     reading::Fields,
 };
 use protocol::Name;
-use recipe::{Check, Probe, Recipe, sort::Sort};
+use recipe::{Check, Probe, Recipe, value_type::ValueType};
 use std::collections::BTreeSet;
 
 /// What stands for the VM's own address where it is not known.
@@ -51,9 +51,9 @@ impl Builder<'_> {
             [Some(node), None, None] => {
                 let host = fields.get("host").map(|node| self.naming(node, "`host`", Stage::Run));
                 let port = self.template(node, "`tcp`", Stage::Run)?;
-                if !port.contains("{{") && !port.contains("{%") && Sort::Port.read(port.trim()).is_none() {
+                if !port.contains("{{") && !port.contains("{%") && ValueType::Port.read(port.trim()).is_none() {
                     let right = if port.contains(':') { " (the address goes into `host`)" } else { "" };
-                    let says = format!("`tcp` must be {}, not {}{right}", Sort::Port.wanted(), node.in_words());
+                    let says = format!("`tcp` must be {}, not {}{right}", ValueType::Port.wanted(), node.in_words());
                     self.reading.wrong(node.span, says);
                 }
                 Some(Probe::Tcp { port, host: host.flatten() })
@@ -90,7 +90,7 @@ fn not_http(url: &str) -> Option<String> {
     let Some((_, port)) = authority(rest).filter(|(address, _)| !address.is_empty()) else {
         return Some(format!("not {shown}"));
     };
-    let is_port = port.is_empty() || port.contains('{') || Sort::Port.read(port).is_some();
+    let is_port = port.is_empty() || port.contains('{') || ValueType::Port.read(port).is_some();
     (!is_port).then(|| format!("and {} is not a port", crate::node::in_words(port)))
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn ports(component_type: &ComponentType, group: &ComponentGroup) -> B
         }
     }
     let ports = texts.into_iter().flatten();
-    ports.filter_map(|text| Sort::Port.read(text.trim()).and_then(|it| it.as_u64())).collect()
+    ports.filter_map(|text| ValueType::Port.read(text.trim()).and_then(|it| it.as_u64())).collect()
 }
 
 /// Whether a value is a port: it is said to be one, or it is a parameter that is.
@@ -139,6 +139,6 @@ fn is_port(value: &Name, component_type: &ComponentType) -> bool {
     let template = component_type.recipe.values.get(value).map(|it| it.template.trim());
     let inside = template.and_then(|it| it.strip_prefix("{{")?.strip_suffix("}}"));
     let parameter = inside.and_then(|it| it.trim().strip_prefix("parameters."));
-    component_type.recipe.sorts.values.of(value) == Sort::Port
-        || parameter.and_then(|it| component_type.parameters.get(it)).is_some_and(|it| it.sort == Sort::Port)
+    component_type.recipe.types.values.of(value) == ValueType::Port
+        || parameter.and_then(|it| component_type.parameters.get(it)).is_some_and(|it| it.value_type == ValueType::Port)
 }

@@ -1,4 +1,5 @@
-//! From the tree to plain values: each reader takes what fits and tells what does not, and never stops at the first.
+//! From the tree to plain values: each reader takes what is valid, reports what is not, and does not stop at the first
+//! problem.
 
 use crate::{
     nearest::{hint, listed},
@@ -7,22 +8,22 @@ use crate::{
     source::Span,
 };
 use protocol::Name;
-use recipe::sort::Sort;
+use recipe::value_type::ValueType;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Bytes of the name of an application, so that VMs of all applications have names that fit into certificates.
+/// Maximum length of the name of an application, so that the names of all VMs fit into certificates.
 pub(crate) const APPLICATION_BYTES_MAX: usize = 24;
-/// Bytes of the name of a group, a type, an import and so on.
+/// Maximum length of the name of a group, a type, an import and so on.
 pub(crate) const NAME_BYTES_MAX: usize = 30;
 
-/// All that was found wrong, and ways to read a node.
+/// The problems found so far, and ways to read a node.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     pub(crate) findings: Findings,
-    /// Whether a file is missing or no YAML: whatever seems to be nowhere may be in it.
+    /// Whether a file is missing or not valid YAML: what seems to be missing may be in it.
     pub(crate) is_incomplete: bool,
-    /// Texts with a variable that has no value, which was told: what they are in the end is not known.
+    /// Texts with a variable without a value, which was reported: their final value is unknown.
     pub(crate) unfilled: BTreeSet<Span>,
 }
 
@@ -31,14 +32,14 @@ pub(crate) struct Fields<'a> {
     pub(crate) span: Span,
     /// In the order in which they are written; what was laid over the map comes last.
     entries: Vec<(&'a Key, &'a Node)>,
-    /// The fields that were probably meant by those that nobody knows.
+    /// The fields that were probably meant by unknown ones.
     meant: Vec<String>,
-    /// Whether it is no map at all, which was told.
+    /// Whether it is not a map, which was reported.
     is_other: bool,
 }
 
 impl<'a> Fields<'a> {
-    /// Whether one of a few fields may be what was told to be wrong already: then nobody is told that it is missing.
+    /// Whether one of some fields may be one that was already reported: then it is not reported as missing.
     pub(crate) fn may_have(&self, names: &[&str]) -> bool {
         self.is_other || self.meant.iter().any(|it| names.contains(&it.as_str()))
     }
@@ -68,21 +69,21 @@ impl Reading {
         }
     }
 
-    /// That something is nowhere; unless it may be in a file that could not be read.
+    /// Reports that something is missing; unless it may be in a file that could not be read.
     pub(crate) fn absent(&mut self, span: Span, says: impl Into<String>) {
         if !self.is_incomplete {
             self.wrong(span, says);
         }
     }
 
-    /// That none of a few fields is there.
+    /// Reports that none of some fields is present.
     pub(crate) fn missing(&mut self, fields: &Fields<'_>, names: &[&str], span: Span, says: impl Into<String>) {
         if !fields.may_have(names) {
             self.wrong(span, says);
         }
     }
 
-    /// That of a few fields not exactly one is there. Where one was laid over another, that one is to be taken away.
+    /// Reports that not exactly one of some fields is present. If one overrides another, the other has to be removed.
     pub(crate) fn not_one_of(&mut self, fields: &Fields<'_>, names: &[&str], says: &str) {
         let within =
             |span: Span| span.file == fields.span.file && (fields.span.start..=fields.span.end).contains(&span.start);
@@ -96,7 +97,7 @@ impl Reading {
         }
     }
 
-    /// The fields of a map; those that nobody knows are told.
+    /// The fields of a map; unknown ones are reported.
     pub(crate) fn fields<'a>(&mut self, node: &'a Node, what: &str, known: &[&str]) -> Fields<'a> {
         let (mut entries, mut meant) = (Vec::new(), Vec::new());
         let is_other = !matches!(node.content, Content::Map { .. }) && !node.is_nothing();
@@ -229,14 +230,14 @@ impl Reading {
         Some(name)
     }
 
-    /// That a value is not of its sort, and what would be right.
-    pub(crate) fn not_of_sort(&mut self, name: &str, sort: Sort, node: &Node) {
-        let fits = |text: &str| sort.fits(&Self::plain(text));
+    /// Reports that a value has the wrong type, and what would be right.
+    pub(crate) fn not_of_type(&mut self, name: &str, value_type: ValueType, node: &Node) {
+        let fits = |text: &str| value_type.fits(&Self::plain(text));
         let found = node.in_words_instead_of(fits);
-        self.wrong(node.span, format!("`{name}` must be {}, not {found}", sort.wanted()));
+        self.wrong(node.span, format!("`{name}` must be {}, not {found}", value_type.wanted()));
     }
 
-    /// A value of any sort, as YAML understands it: what is not in quotes may be a number, a boolean or nothing.
+    /// A value of any type, as YAML understands it: what is not in quotes may be a number, a boolean or nothing.
     pub(crate) fn value(node: &Node) -> Value {
         match &node.content {
             Content::Scalar { text, style: Style::Plain } => Self::plain(text),
@@ -248,10 +249,10 @@ impl Reading {
         }
     }
 
-    /// A value of one sort: a text may be written without quotes, and stays as it is written.
-    pub(crate) fn value_of(sort: Sort, node: &Node) -> Value {
+    /// A value of one type: a text may be written without quotes, and stays as it is written.
+    pub(crate) fn value_of(value_type: ValueType, node: &Node) -> Value {
         match &node.content {
-            Content::Scalar { text, .. } if sort == Sort::Text && !node.is_nothing() => text.clone().into(),
+            Content::Scalar { text, .. } if value_type == ValueType::Text && !node.is_nothing() => text.clone().into(),
             _ => Self::value(node),
         }
     }

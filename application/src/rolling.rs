@@ -1,9 +1,9 @@
 //! From one expansion to another in steps, so that only a few components of a group are out at once.
 //!
-//! What is new comes with the first step, what goes goes with the last. In between, components that are replaced are
-//! replaced a few at a time, providers before their clients. Each step is an expansion of its own: whoever is interrupted
-//! goes on from there. Who is not started when it begins is out already: it is replaced before others of its group are, and
-//! if it is not to be replaced, it counts among those that may be out.
+//! Additions are in the first step, removals in the last. In between, components are replaced a few at a time,
+//! providers before their clients. Each step is an expansion of its own: an interrupted one continues from there. A
+//! component that is not started at the beginning is out already: it is replaced before others of its group are, and if
+//! it is not to be replaced, it counts among those that may be out.
 
 use crate::{
     difference::{Difference, How},
@@ -15,7 +15,7 @@ use std::{
     num::NonZeroUsize,
 };
 
-/// So many of a group are out already that no other may be.
+/// Too many components of a group are out already.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} {} not started, so {next} cannot be replaced with at most {out_max} of {group} out at once (repair {} first, pass a larger --rolling, or omit it)",
@@ -38,8 +38,8 @@ fn listed(keys: &[Key]) -> String {
     keys.iter().map(Key::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The steps from one expansion to another, of which each replaces components of one group, so that at most so many of it
-/// are out. Some may be out already. The last step is where they lead.
+/// The steps from one expansion to another, each of which replaces components of one group, so that at most this many
+/// of it are out. Some may be out already. The last step is the target.
 pub fn rolling(
     before: &Expansion,
     after: &Expansion,
@@ -85,14 +85,14 @@ pub fn rolling(
     if !Difference::between(&last, after).is_empty() || steps.is_empty() {
         steps.push(after.clone());
     }
-    // What comes in the end is what was wanted, also in what makes no difference.
+    // The last step is exactly what was wanted, also in what makes no difference.
     if let Some(end) = steps.last_mut() {
         *end = after.clone();
     }
     Ok(steps)
 }
 
-/// What is wanted, but for some that are still as they were and for what goes.
+/// The target, except for components that still have their old definition and for removals.
 fn between(before: &Expansion, after: &Expansion, left: &BTreeSet<&Key>) -> Expansion {
     let mut step = after.clone();
     for (key, component) in &before.components {

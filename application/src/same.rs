@@ -1,8 +1,8 @@
-//! Whether two texts say the same, however they are written.
+//! Whether two files mean the same, however they are written.
 
 use crate::{problem::Findings, yaml};
 
-/// Whether two files say the same, remarks, order and ways of writing aside. One that cannot be read is like no other.
+/// Whether two files mean the same, apart from comments, order and style. A file that cannot be read equals no other.
 pub fn says_the_same(one: &str, other: &str) -> bool {
     let read = |text: &str| {
         let mut findings = Findings::default();

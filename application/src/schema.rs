@@ -1,11 +1,11 @@
-//! The JSON Schema of the language, for editors. Which fields there are comes from the readers themselves, so that the two
-//! cannot differ; what a field holds is said here.
+//! The JSON Schema of the language, for editors. The lists of fields are those of the readers themselves, so that the
+//! two cannot differ; the contents of each field are described here.
 
 use crate::reading::{APPLICATION_BYTES_MAX, NAME_BYTES_MAX};
 use crate::{
     application::{BIND_FIELDS, COMPONENT_FIELDS, LOAD_FIELDS, SECRET_FIELDS, VM_FIELDS, WAYS},
-    component_type::{EXPORT_FIELDS, IMPORT_FIELDS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS, VALUE_SORTS},
-    document::{FILE_FIELDS, OVERRIDE_FIELDS, VARIABLE_FIELDS, VARIABLE_SORTS, VERSION},
+    component_type::{EXPORT_FIELDS, EXPORTED_TYPES, IMPORT_FIELDS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS},
+    document::{FILE_FIELDS, OVERRIDE_FIELDS, VARIABLE_FIELDS, VARIABLE_TYPES, VERSION},
     driver::{CONTAINER_FIELDS, START_FIELDS},
     operations::{
         CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, SIGNALS, STOP_FIELDS,
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 use protocol::Operation;
-use recipe::sort::{SORTS, Sort};
+use recipe::value_type::{VALUE_TYPES, ValueType};
 use serde_json::{Map, Value, json};
 
 /// What a name looks like.
@@ -26,9 +26,9 @@ type Field = (&'static str, Value, &'static str);
 pub fn schema() -> Value {
     let sections = || {
         vec![
-            ("variables", map(part("variable")), "What differs between environments; filled in as ${name}"),
-            ("secrets", named(part("secret")), "Where secrets come from; their texts are never in a file"),
-            ("types", named(part("type")), "What components of one sort need, offer and do"),
+            ("variables", map(part("variable")), "What differs between environments; used as ${name}"),
+            ("secrets", named(part("secret")), "Where secrets come from; their texts never belong into a file"),
+            ("types", named(part("type")), "What components of one type need, offer and do"),
             ("vms", named(or_variable(part("vms"))), "Groups of VMs"),
             ("components", components(), "Groups of components"),
         ]
@@ -36,17 +36,13 @@ pub fn schema() -> Value {
     let mut file = sections();
     file.extend([
         ("holdfast", json!({ "const": VERSION }), "The version of the language"),
-        ("application", part("application"), "What the application is called"),
+        ("application", part("application"), "The name of the application"),
         ("include", one_or_many(text()), "Files whose sections are added to these"),
-        ("constraints", one_or_many(text()), "What must hold of the placement"),
-        (
-            "prefer",
-            one_or_many(text()),
-            "What is to be as small as possible, what matters most first: cost, stopped, …",
-        ),
-        ("override", part("override"), "What is laid over the sections of all files, entry by entry"),
+        ("constraints", one_or_many(text()), "What the placement has to satisfy"),
+        ("prefer", one_or_many(text()), "What to minimise, the most important first: cost, stopped, …"),
+        ("override", part("override"), "Changes to the sections of all files, entry by entry"),
     ]);
-    let value_sorts = named(json!({ "enum": VALUE_SORTS.map(|(word, _)| word) }));
+    let value_types = named(json!({ "enum": EXPORTED_TYPES.map(|(word, _)| word) }));
     let need = |least: u32| json!({ "anyOf": [{ "type": "integer", "minimum": least }, { "const": "all" }] });
     let mut whole = object(FILE_FIELDS, &file);
     for field in ["holdfast", "application"] {
@@ -62,56 +58,56 @@ pub fn schema() -> Value {
         "count": { "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 1_000_000 }, part("variable-use")] },
         "variable-use": { "type": "string", "pattern": "\\$\\{" },
         "override": object(OVERRIDE_FIELDS, &OVERRIDE_FIELDS.iter()
-            .map(|name| (*name, json!({ "type": "object" }), "Laid over the section of that name"))
+            .map(|name| (*name, json!({ "type": "object" }), "Changes to the section of that name"))
             .collect::<Vec<_>>()),
         "variable": { "anyOf": [plain(), { "type": "array" }, object(VARIABLE_FIELDS, &described("variable"))] },
         "secret": with(object(SECRET_FIELDS, &[
-            ("environment", text(), "The environment variable that holds it"),
-            ("file", text(), "The file that holds it, beside this one"),
+            ("environment", text(), "The environment variable that contains it"),
+            ("file", text(), "The file that contains it, relative to this one"),
             ("command", text(), "The command that prints it"),
-            ("version", json!({ "type": "integer", "minimum": 0 }), "Raised when its text has changed"),
+            ("version", json!({ "type": "integer", "minimum": 0 }), "Version of the secret; raise it when its text has changed"),
         ]), one_of(&["environment", "file", "command"])),
         "type": component_type(),
         "type-of-its-own": demands(),
         "parameter": { "anyOf": [plain(), { "type": "array" }, object(PARAMETER_FIELDS, &described("parameter"))] },
         "import": { "anyOf": [part("name"), object(IMPORT_FIELDS, &[
-            ("export", part("name"), "The export it takes"),
-            ("strong", need(1), "That many started providers, to start and to stay up"),
-            ("weak", need(0), "Runs without; that many should be bound in the end"),
-            ("value", need(1), "The announced values of that many providers, started or not"),
+            ("export", part("name"), "The export that is imported"),
+            ("strong", need(1), "Number of started providers that it needs, to start and to stay up"),
+            ("weak", need(0), "Runs without; number of providers to be bound when a change is complete"),
+            ("value", need(1), "Number of providers whose announced values it needs, started or not"),
         ])] },
         "export": { "anyOf": [json!({ "type": "null" }), one_or_many(part("name")), object(EXPORT_FIELDS, &[
-            ("values", any_of(vec![one_or_many(part("name")), value_sorts]), "The values that travel with it: texts, or what each is"),
-            ("capacity", json!({ "type": "integer", "minimum": 0 }), "At most that many clients"),
+            ("values", any_of(vec![one_or_many(part("name")), value_types]), "The values that travel with it: names of texts, or the type of each"),
+            ("capacity", json!({ "type": "integer", "minimum": 0 }), "Maximum number of clients"),
         ])] },
         "line": one_or_many(plain()),
         "command": { "anyOf": [part("line"), object(COMMAND_FIELDS, &[
-            ("run", part("line"), "What to run: a text for the shell, or words"),
-            ("time-limit", part("duration"), "After this time it has failed"),
+            ("run", part("line"), "What to run: a text for the shell, or a list of words"),
+            ("time-limit", part("duration"), "Time limit; after it, the operation has failed"),
         ])] },
         "vms": or_nothing(object(VM_FIELDS, &[
-            ("count", part("count"), "How many; 1 if nothing is said"),
-            ("most", part("count"), "As many as are used, and at most so many"),
-            ("cost", part("amount"), "What each costs"),
-            ("cloud", text(), "The cloud that makes them; without one, agents join by themselves"),
-            ("labels", or_variable(map(plain())), "What people say about them"),
+            ("count", part("count"), "How many; default 1"),
+            ("most", part("count"), "As many as are needed, up to this number"),
+            ("cost", part("amount"), "The cost of each"),
+            ("cloud", text(), "The cloud that creates them; without one, agents join with a token"),
+            ("labels", or_variable(map(plain())), "Free text, by name"),
             ("resources", or_variable(map(part("amount"))), "What each has"),
         ])),
         "component": with(object(COMPONENT_FIELDS, &[
-            ("type", text(), "What they are"),
-            ("count", json!({ "anyOf": [part("count"), { "const": "any" }] }), "How many; 1 if nothing is said; any: as many as are needed"),
-            ("on", one_or_many(text()), "The groups of VMs they are on, or single VMs such as web[0]; where it is left out, the planner decides"),
+            ("type", text(), "Their type"),
+            ("count", json!({ "anyOf": [part("count"), { "const": "any" }] }), "How many; default 1; any: as many as are needed"),
+            ("on", one_or_many(text()), "The VM groups that they run on, or single VMs such as web[0]; default: any VM"),
             ("load", or_variable(json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, with(object(LOAD_FIELDS, &[
-                ("each", or_variable(json!({ "type": "integer", "minimum": 1 })), "The most that each takes"),
-                ("factor", part("amount"), "How much of it comes for each unit of the application's load"),
-            ]), has("each"))] })), "What each can take, for scale --load"),
-            ("parameters", or_variable(named(json!({}))), "What the type can be told"),
-            ("bind", or_variable(named(part("wiring"))), "How imports are wired; what is not listed, by itself where only one choice exists"),
+                ("each", or_variable(json!({ "type": "integer", "minimum": 1 })), "The load that one component can take"),
+                ("factor", part("amount"), "Load for each unit of the application's load"),
+            ]), has("each"))] })), "The load that each can take, for scale --load"),
+            ("parameters", or_variable(named(json!({}))), "Parameters of the type"),
+            ("bind", or_variable(named(part("wiring"))), "How imports are wired; default: to the only component that has the export"),
             ("description", text(), "For people"),
         ]), has("type")),
         "way": { "enum": WAYS.map(|(word, _)| word) },
         "wiring": { "anyOf": [one_or_many(text()), object(BIND_FIELDS, &[
-            ("from", one_or_many(text()), "Who provides: a component, one of them, or one of another application"),
+            ("from", one_or_many(text()), "The providers: components, single ones such as database[0], or components of another application"),
             ("how", or_variable(part("way")), "one, index, all or none"),
         ])] },
     });
@@ -152,15 +148,15 @@ fn components() -> Value {
 fn component_type() -> Value {
     let commands = ["install", "announce", "configure", "purge"].map(|name| (name, part("command"), "A command"));
     let signal = || json!({ "enum": SIGNALS.map(|(word, _)| word) });
-    let limit = || ("time-limit", part("duration"), "After this time it has failed");
+    let limit = || ("time-limit", part("duration"), "Time limit; after it, the operation has failed");
     let container = object(
         CONTAINER_FIELDS,
         &[
-            ("image", text(), "What is run"),
-            ("command", one_or_many(plain()), "What it runs, if not what the image says"),
-            ("volumes", one_or_many(text()), "What of the machine it sees, as SOURCE:TARGET[:ro]"),
+            ("image", text(), "The image"),
+            ("command", one_or_many(plain()), "The command, if it is not that of the image"),
+            ("volumes", one_or_many(text()), "What it sees of the machine, as SOURCE:TARGET[:ro]"),
             ("options", one_or_many(text()), "Further options of the engine's run"),
-            ("job", json!({ "type": "boolean" }), "Whether it is started when it has ended"),
+            ("job", json!({ "type": "boolean" }), "Whether it counts as started when it has ended"),
             ("engine", text(), "docker, if nothing is said; podman, or a path"),
         ],
     );
@@ -171,10 +167,10 @@ fn component_type() -> Value {
             object(
                 START_FIELDS,
                 &[
-                    ("process", part("line"), "A program that runs for as long as the component does"),
-                    ("script", part("line"), "A program that has ended once the component is started"),
-                    ("systemd", text(), "A unit of systemd"),
-                    ("container", any_of(vec![text(), container]), "A container: its image, or more"),
+                    ("process", part("line"), "A program that keeps running"),
+                    ("script", part("line"), "A program that ends once the component is started"),
+                    ("systemd", text(), "A systemd unit"),
+                    ("container", any_of(vec![text(), container]), "A container: its image, or a map"),
                     limit(),
                 ],
             ),
@@ -190,8 +186,8 @@ fn component_type() -> Value {
                     ("http", text(), "An address that is answered with a status from 200 to 399"),
                     ("command", part("line"), "A command that ends with exit code 0"),
                     ("interval", part("duration"), "The longest pause between two attempts while it is not ready"),
-                    ("ready-within", part("duration"), "A start that is not ready by then has failed"),
-                    ("attempt", part("duration"), "An attempt without an answer by then has failed"),
+                    ("ready-within", part("duration"), "A start that is not ready within this time has failed"),
+                    ("attempt", part("duration"), "An attempt without an answer within this time has failed"),
                     (
                         "liveness",
                         json!({ "anyOf": [part("duration"), { "const": "never" }] }),
@@ -200,17 +196,17 @@ fn component_type() -> Value {
                     (
                         "failures",
                         json!({ "type": "integer", "minimum": 1 }),
-                        "So many failed attempts in a row mean that it has died",
+                        "This many failed attempts in a row mean that it has died",
                     ),
                 ],
             ),
-            "Says whether it is ready",
+            "Readiness and liveness check",
         ),
         (
             "rebind",
             object(
                 REBIND_FIELDS,
-                &[("command", part("line"), "What to run"), ("signal", signal(), "What its process is sent"), limit()],
+                &[("command", part("line"), "What to run"), ("signal", signal(), "The signal to its process"), limit()],
             ),
             "Tells it of new bindings while it runs",
         ),
@@ -219,9 +215,9 @@ fn component_type() -> Value {
             object(
                 STOP_FIELDS,
                 &[
-                    ("command", part("line"), "What is run first"),
-                    ("signal", signal(), "What its processes are sent then"),
-                    ("grace", part("duration"), "How long they have to end"),
+                    ("command", part("line"), "The command that is run first"),
+                    ("signal", signal(), "The signal to its processes"),
+                    ("grace", part("duration"), "Grace before SIGKILL"),
                     limit(),
                 ],
             ),
@@ -241,34 +237,38 @@ fn component_type() -> Value {
     let file = object(
         FILE_TEMPLATE_FIELDS,
         &[
-            ("template", plain(), "What it holds"),
+            ("template", plain(), "Its contents"),
             ("from", text(), "The file that holds the template"),
-            ("mode", text(), "Who may read it, in octal"),
+            ("mode", text(), "Its mode, in octal"),
         ],
     );
     let patience = object(
         PATIENCE_FIELDS,
         &[
-            ("retries", json!({ "type": "integer", "minimum": 0 }), "How many times before a person is asked"),
+            (
+                "retries",
+                json!({ "type": "integer", "minimum": 0 }),
+                "Number of retries before manual action is required",
+            ),
             ("pause", part("duration"), "The pause before the first retry"),
-            ("factor", json!({ "type": "integer", "minimum": 0 }), "By how much each further pause is longer"),
+            ("factor", json!({ "type": "integer", "minimum": 0 }), "Factor by which each further pause is longer"),
         ],
     );
     let fields = object(
         TYPE_FIELDS,
         &[
-            ("extends", text(), "Another type, over which this one is laid"),
+            ("extends", text(), "Another type, which this one overrides"),
             ("description", text(), "For people"),
-            ("parameters", named(part("parameter")), "What its components can be told"),
+            ("parameters", named(part("parameter")), "Parameters of its components"),
             ("imports", named(or_nothing(part("import"))), "What it needs"),
             ("exports", named(part("export")), "What it offers"),
             ("resources", map(json!({ "type": ["integer", "null"], "minimum": 0 })), "What it uses of its VM"),
             ("conflicts", one_or_many(text()), "Types that cannot be on the same VM"),
-            ("values", named(json!({ "anyOf": [plain(), value] })), "Values that it hands out"),
+            ("values", named(json!({ "anyOf": [plain(), value] })), "Values that it passes to its clients"),
             ("environment", environment, "Environment variables of its operations"),
             ("files", map(json!({ "anyOf": [plain(), file] })), "Files that are written before it starts"),
-            ("operations", object(OPERATION_FIELDS, &operations), "What is done when"),
-            ("patience", by_operation(or_nothing(patience)), "How stubbornly operations are tried again"),
+            ("operations", object(OPERATION_FIELDS, &operations), "Its operations"),
+            ("patience", by_operation(or_nothing(patience)), "How operations are retried"),
             ("takes", by_operation(or_nothing(part("duration"))), "How long operations usually take, for predictions"),
         ],
     );
@@ -279,11 +279,11 @@ fn component_type() -> Value {
 }
 
 fn described(what: &str) -> Vec<Field> {
-    let says = if what == "variable" { "The value if none is given" } else { "What it is if nothing is said" };
-    let sorts: &[(&str, Sort)] = if what == "variable" { &VARIABLE_SORTS } else { &SORTS };
-    let words: Vec<&str> = sorts.iter().map(|(word, _)| *word).collect();
+    let says = if what == "variable" { "The value if none is given" } else { "The default" };
+    let types: &[(&str, ValueType)] = if what == "variable" { &VARIABLE_TYPES } else { &VALUE_TYPES };
+    let words: Vec<&str> = types.iter().map(|(word, _)| *word).collect();
     vec![
-        ("type", json!({ "enum": words }), "What it holds"),
+        ("type", json!({ "enum": words }), "Its type"),
         ("default", json!({}), says),
         ("description", text(), "For people"),
     ]
@@ -331,11 +331,11 @@ fn one_or_many(one: Value) -> Value {
 fn or_nothing(mut value: Value) -> Value {
     let nothing = json!({ "type": "null" });
     match (value["type"].clone(), value.get_mut("anyOf").and_then(Value::as_array_mut)) {
-        (Value::String(sort), _) => value["type"] = json!([sort, "null"]),
-        (Value::Array(mut sorts), _) => {
-            sorts.push(json!("null"));
-            sorts.dedup();
-            value["type"] = Value::Array(sorts);
+        (Value::String(value_type), _) => value["type"] = json!([value_type, "null"]),
+        (Value::Array(mut types), _) => {
+            types.push(json!("null"));
+            types.dedup();
+            value["type"] = Value::Array(types);
         }
         (_, Some(several)) if several.contains(&nothing) => {}
         (_, Some(several)) => several.push(nothing),
@@ -389,7 +389,7 @@ fn object(known: &[&str], fields: &[Field]) -> Value {
     json!({ "type": "object", "additionalProperties": false, "properties": properties(known, &fields) })
 }
 
-/// Every known field, in the order of the reader. A field that is not described would be of any sort.
+/// Every known field, in the order of the reader. A field that is not described would accept anything.
 fn properties(known: &[&str], fields: &[Field]) -> Value {
     let mut described = Map::new();
     for name in known {

@@ -1,4 +1,4 @@
-//! Secrets as files name them: where each comes from, and where that is said. Their texts are had elsewhere.
+//! Secrets as files name them: where each comes from, and where that is written. Their texts are read elsewhere.
 
 use crate::{
     Application, Problems,
@@ -13,7 +13,7 @@ use crate::{
 use std::collections::BTreeMap;
 
 impl Application {
-    /// What is told of secrets that cannot be had, each with the reason why not.
+    /// Reports unavailable secrets, each with the reason.
     pub fn without_secrets(&self, reasons: &BTreeMap<String, String>) -> Problems {
         let mut findings = Findings::default();
         for (name, why) in reasons {
@@ -35,11 +35,11 @@ pub(crate) fn read(
         reading.name(&key.text, key.span);
         let fields = reading.fields(node, "a secret", SECRET_FIELDS);
         let version = fields.get("version").map_or(Some(1), |node| reading.count(node, "the version of a secret"));
-        let sorts = ["environment", "file", "command"];
-        let given = sorts.map(|name| fields.entry(name));
+        let types = ["environment", "file", "command"];
+        let given = types.map(|name| fields.entry(name));
         let mut given = given.into_iter().flatten();
         let (Some((from, node)), None) = (given.next(), given.next()) else {
-            reading.not_one_of(&fields, &sorts, "a secret needs exactly one of `environment`, `file` and `command`");
+            reading.not_one_of(&fields, &types, "a secret needs exactly one of `environment`, `file` and `command`");
             secrets.insert(key.text.clone(), None);
             continue;
         };

@@ -1,8 +1,8 @@
-//! What templates read, checked before anything runs: each name must be there when the template is rendered, and a text is
+//! Checks what templates read before anything runs: each name must exist when the template is rendered, and a text is
 //! not calculated with.
 //!
 //! The template is parsed as the agent will parse it, and its expressions are followed: through `imports.db[0]`, loops,
-//! `with` and `set`. Where it cannot be known what an expression is, nothing is said.
+//! `with` and `set`. If the meaning of an expression cannot be known, nothing is reported.
 
 use crate::{
     component_type::ComponentType,
@@ -19,20 +19,20 @@ use minijinja::{
     value::ValueKind,
 };
 use protocol::Name;
-use recipe::{sort::Sort, template_bounds::excess};
+use recipe::{template_bounds::excess, value_type::ValueType};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
 };
 
-/// The values that travel with each export, over all types that have one of that name; each with its sort where all say the
+/// The values that travel with each export, over all types that have one of that name; each with its type if all say the
 /// same.
-pub(crate) type ExportedValues = BTreeMap<Name, BTreeMap<Name, Option<Sort>>>;
+pub(crate) type ExportedValues = BTreeMap<Name, BTreeMap<Name, Option<ValueType>>>;
 
-/// What an expression is, as far as can be known.
+/// The meaning of an expression, as far as it can be known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// Nobody knows.
+    /// Unknown.
     Anything,
     Parameters,
     Values,
@@ -46,13 +46,13 @@ pub(crate) enum Meaning {
     Boolean,
 }
 
-impl From<Sort> for Meaning {
-    fn from(sort: Sort) -> Self {
-        match sort {
-            Sort::Text | Sort::Secret => Self::Text,
-            Sort::Integer | Sort::Number | Sort::Port => Self::Number,
-            Sort::Boolean => Self::Boolean,
-            Sort::Any => Self::Anything,
+impl From<ValueType> for Meaning {
+    fn from(value_type: ValueType) -> Self {
+        match value_type {
+            ValueType::Text | ValueType::Secret => Self::Text,
+            ValueType::Integer | ValueType::Number | ValueType::Port => Self::Number,
+            ValueType::Boolean => Self::Boolean,
+            ValueType::Any => Self::Anything,
         }
     }
 }
@@ -64,9 +64,9 @@ pub(crate) fn exported_values(types: &BTreeMap<String, (Span, ComponentType)>) -
         for (name, export) in &component_type.exports {
             let known = values.entry(name.clone()).or_default();
             for value in &export.values {
-                let sort = Some(component_type.recipe.sorts.values.of(value));
-                let before = *known.entry(value.clone()).or_insert(sort);
-                known.insert(value.clone(), sort.filter(|_| before == sort));
+                let value_type = Some(component_type.recipe.types.values.of(value));
+                let before = *known.entry(value.clone()).or_insert(value_type);
+                known.insert(value.clone(), value_type.filter(|_| before == value_type));
             }
         }
     }
@@ -172,7 +172,7 @@ pub(crate) struct Walk<'a> {
     /// Names that the template itself makes, the innermost last.
     pub(crate) scopes: Vec<BTreeMap<String, Meaning>>,
     pub(crate) reads: &'a mut Reads,
-    /// Names of which it was asked whether they are there: whoever does so copes if they are not.
+    /// Names whose existence was tested: the template copes if they are missing.
     pub(crate) asked: BTreeSet<String>,
     /// How many conditions there are around this place.
     pub(crate) branches: usize,

@@ -1,4 +1,4 @@
-//! What the names in templates mean: of the component itself, of what is bound to it, and of what can be called.
+//! The meaning of names in templates: of the component itself, of its bindings, and of functions.
 
 use crate::{
     nearest::{hint, nearest},
@@ -10,9 +10,9 @@ use crate::{
 };
 use minijinja::machinery::ast;
 use protocol::Name;
-use recipe::{At, Start, sort::Sort};
+use recipe::{At, Start, value_type::ValueType};
 
-/// What is always there, whatever the component's own values are called.
+/// Names that always exist, whatever the component's own values are called.
 pub(crate) const ALWAYS: [&str; 6] = ["imports", "parameters", "values", "name", "host", "directory"];
 
 impl Walk<'_> {
@@ -69,7 +69,7 @@ impl Walk<'_> {
             _ if self.asked.contains(name) => Meaning::Anything,
             _ => {
                 let known = ALWAYS.into_iter().chain(self.own.iter().map(String::as_str));
-                // A command may write a value that no export hands on; but a slip looks the same.
+                // A command may write a value that no export passes on; but a misspelling looks the same.
                 let writes = self.writes_values();
                 let also = if writes { format!(" If a command writes it, use `values.{name}`") } else { String::new() };
                 let meant = if self.component_type.parameters.contains_key(name) {
@@ -112,7 +112,7 @@ impl Walk<'_> {
             }
             _ => {}
         }
-        self.component_type.recipe.sorts.values.of(&name).into()
+        self.component_type.recipe.types.values.of(&name).into()
     }
 
     fn writes_values(&self) -> bool {
@@ -150,7 +150,11 @@ impl Walk<'_> {
                 self.note(Part::Parameter(name.to_owned()));
                 // A default that is written without quotes stays what it is.
                 let plain = parameter.default.as_ref().is_some_and(|it| !it.is_string());
-                return if plain && parameter.sort == Sort::Text { Meaning::Anything } else { parameter.sort.into() };
+                return if plain && parameter.value_type == ValueType::Text {
+                    Meaning::Anything
+                } else {
+                    parameter.value_type.into()
+                };
             }
             Meaning::Values => {
                 if self.own.contains(name) {
@@ -193,11 +197,11 @@ impl Walk<'_> {
                     self.note(Part::Imported(import.clone(), Some(value.clone())));
                 }
                 match (known.copied(), self.exported.get(&export)) {
-                    (Some(sort), _) => {
+                    (Some(value_type), _) => {
                         self.import_read(import, value);
-                        return sort.map_or(Meaning::Anything, Meaning::from);
+                        return value_type.map_or(Meaning::Anything, Meaning::from);
                     }
-                    // Whoever exports it may be in another application.
+                    // The provider may be in another application.
                     (None, None) => self.import_read(import, value),
                     (None, Some(_)) if self.asked.contains(name) => {}
                     (None, Some(values)) => {

@@ -1,11 +1,11 @@
-//! What the templates of a type read, and what follows from it: in which order its values can be chosen, and which of them
-//! hold a secret.
+//! What the templates of a type read, and the consequences: the order in which its values can be chosen, and which of
+//! them contain a secret.
 
 use crate::{
     component_type::ComponentType, operations::TemplateText, problem::Findings, reading::Reading, source::Span,
 };
 use protocol::Name;
-use recipe::sort::{Sort, Sorts};
+use recipe::value_type::{RecipeTypes, ValueType};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the templates of a type read.
@@ -38,7 +38,7 @@ pub(crate) enum Part {
     Imported(Name, Option<Name>),
 }
 
-/// Values that wait for each other, or for themselves.
+/// Values that depend on each other, or on themselves, in a cycle.
 pub(crate) fn check_order(needs: &BTreeMap<Name, BTreeSet<Name>>, templates: &[TemplateText], reading: &mut Reading) {
     for circle in circles(needs) {
         let drawn: Vec<String> = circle.iter().chain(circle.first()).map(|name| format!("`{name}`")).collect();
@@ -76,12 +76,13 @@ fn circles(needs: &BTreeMap<Name, BTreeSet<Name>>) -> Vec<Vec<&Name>> {
     circles
 }
 
-/// Values that travel to others and hold a secret, without being secrets: nobody there would know that they must not be shown.
-pub(crate) fn check_secrets(component_type: &ComponentType, sorts: &Sorts, findings: &mut Findings) {
+/// Values that travel to others and contain a secret, without being secrets: clients would not know that they must not
+/// be shown.
+pub(crate) fn check_secrets(component_type: &ComponentType, types: &RecipeTypes, findings: &mut Findings) {
     let exported: BTreeSet<&Name> = component_type.exports.values().flat_map(|it| &it.values).collect();
-    for name in exported.into_iter().filter(|it| !matches!(sorts.values.of(it), Sort::Secret | Sort::Any)) {
+    for name in exported.into_iter().filter(|it| !matches!(types.values.of(it), ValueType::Secret | ValueType::Any)) {
         let template = component_type.templates.iter().find(|it| it.value.as_ref() == Some(name));
-        if let (Some(template), Some(secret)) = (template, secret_in(name, component_type, sorts)) {
+        if let (Some(template), Some(secret)) = (template, secret_in(name, component_type, types)) {
             let says = format!(
                 "`{name}` contains the secret `{secret}` and would be shown in plain text (declare it as a secret: `values: {{ {name}: secret }}` in its export)"
             );
@@ -91,21 +92,21 @@ pub(crate) fn check_secrets(component_type: &ComponentType, sorts: &Sorts, findi
 }
 
 /// A secret that becomes part of a value, also by way of others.
-fn secret_in(value: &Name, component_type: &ComponentType, sorts: &Sorts) -> Option<String> {
+fn secret_in(value: &Name, component_type: &ComponentType, types: &RecipeTypes) -> Option<String> {
     let mut open = vec![value];
     let mut seen: BTreeSet<&Name> = BTreeSet::new();
     while let Some(value) = open.pop() {
         for part in component_type.reads.parts.get(value).into_iter().flatten() {
             match part {
                 Part::Parameter(name) => {
-                    if component_type.parameters.get(name).is_some_and(|it| it.sort == Sort::Secret) {
+                    if component_type.parameters.get(name).is_some_and(|it| it.value_type == ValueType::Secret) {
                         return Some(format!("parameters.{name}"));
                     }
                 }
-                Part::Own(name) if sorts.values.of(name) == Sort::Secret => return Some(name.to_string()),
+                Part::Own(name) if types.values.of(name) == ValueType::Secret => return Some(name.to_string()),
                 Part::Own(name) => open.extend(seen.insert(name).then_some(name)),
                 Part::Imported(import, value) => {
-                    let mut secrets = sorts.imports.get(import).into_iter().flat_map(|it| it.secrets());
+                    let mut secrets = types.imports.get(import).into_iter().flat_map(|it| it.secrets());
                     if let Some(secret) = secrets.find(|it| value.as_ref().is_none_or(|value| value == *it)) {
                         return Some(format!("imports.{import}[…].{secret}"));
                     }

@@ -1,9 +1,9 @@
-//! Who is bound to whom.
+//! Wiring: which client is bound to which provider.
 //!
-//! `all` and `index` and names leave no choice. `one` does: a client stays with its provider for as long as that provider
-//! is there and has room; a new client, or one that lost its provider, goes to the provider with the fewest clients, then
-//! the lowest number. So more clients or more providers move no binding that exists, and a provider that goes moves only
-//! its own clients.
+//! `all`, `index` and names leave no choice. `one` does: a client stays with its provider for as long as that provider
+//! exists and has capacity; a new client, or one that lost its provider, goes to the provider with the fewest clients,
+//! then the lowest number. So adding clients or providers changes no existing binding, and removing a provider moves
+//! only its own clients.
 
 use crate::{
     Application, Existing,
@@ -16,7 +16,7 @@ use crate::{
 use protocol::Name;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Everybody who offers an export, and how many clients each has.
+/// All components that offer an export, and how many clients each has.
 #[derive(Default)]
 struct Market {
     providers: Vec<Reference>,
@@ -43,7 +43,7 @@ struct Demand<'a> {
     span: crate::source::Span,
 }
 
-/// Binds every import of every component; whoever finds too few providers is told.
+/// Binds every import of every component; missing providers are reported.
 pub(crate) fn wire(
     application: &Application,
     existing: &Existing<'_>,
@@ -57,7 +57,7 @@ pub(crate) fn wire(
             demands.extend(demand(application, existing, (name, group), (import_name, import), &mut markets, findings));
         }
     }
-    // Where there is no choice first; so whoever has one chooses with open eyes.
+    // Imports without a choice first, so that the others can take them into account.
     demands.sort_by_key(|demand| demand.way == Way::One);
     for demand in &demands {
         let market = markets.entry(demand.import.export.clone()).or_default();
@@ -94,7 +94,8 @@ pub(crate) fn wire(
     }
 }
 
-/// Everybody who offers something, here and in other applications, with the clients that others have there already.
+/// All components that offer something, here and in other applications, with the clients that others have there
+/// already.
 fn markets(application: &Application, existing: &Existing<'_>) -> BTreeMap<Name, Market> {
     let mut markets: BTreeMap<Name, Market> = BTreeMap::new();
     let mut offer = |export: &Name, capacity: Option<u32>, provider: Reference| {
@@ -225,7 +226,7 @@ fn demand<'a>(
     Some(Demand { name, group, import_name, import, way, candidates, span })
 }
 
-/// That nobody else has what an import needs.
+/// The problem that no other component has what an import needs.
 fn nobody(
     application: &Application,
     (name, group): (&Name, &ComponentGroup),
@@ -272,7 +273,7 @@ fn providers(
         }
         Some(home) => {
             let Some(other) = existing.others.iter().find(|it| it.application == *home) else {
-                // Nobody says whether the manager has none, or was not asked.
+                // It is unknown whether the manager has none, or was not asked.
                 if existing.others.is_empty() {
                     return Err(format!(
                         "unknown application `{home}` (apply it first; `plan` asks the manager only with `--live`)"

@@ -1,8 +1,8 @@
 //! From YAML to a tree. This is the only module that knows the YAML library.
 //!
-//! The language takes the plain part of YAML: maps, lists and texts. Anchors, aliases, tags and second documents are
-//! refused: types, parameters and `extends` say the same so that a person can see it, and nothing can be made to grow.
-//! Files of other tools may have anchors ([`parse_foreign`]); there, what aliases copy is counted.
+//! The language uses the plain part of YAML: maps, lists and texts. Anchors, aliases, tags and second documents are
+//! refused: types, parameters and `extends` express the same more visibly, and nothing can be made to grow. Files of
+//! other tools may have anchors ([`parse_foreign`]); there, what aliases copy is counted.
 
 use crate::{
     node::{Comment, Content, Key, Node, Style},
@@ -12,12 +12,12 @@ use crate::{
 use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, StructureStyle};
 use std::collections::BTreeMap;
 
-/// Bytes of one file that an application, or anything else that a person writes, is read from.
+/// Maximum size of a file that a person writes.
 pub const FILE_BYTES_MAX: usize = 4 << 20;
 
-/// Parts that the aliases of a file may copy, all together.
+/// Maximum number of nodes that the aliases of a file may copy, all together.
 const COPIES_MAX: usize = 100_000;
-/// Lists and maps inside of each other, copies included.
+/// Maximum nesting of lists and maps, copies included.
 const DEPTH_MAX: usize = 100;
 
 /// Reads a file. What is wrong is told; what could be read before it is returned.

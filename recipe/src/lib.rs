@@ -5,7 +5,7 @@
 //! reads no clock and draws no random number.
 //!
 //! - [`Recipe`]: the format, as the protocol carries it unread in `Kind::recipe`;
-//! - [`sort`]: the types that a value can have;
+//! - [`value_type`]: the types that a value can have;
 //! - [`template`]: what templates see, and how they are rendered;
 //! - [`template_bounds`]: the limits on the size of a template, checked before it is parsed.
 //!
@@ -13,9 +13,10 @@
 
 mod kind;
 mod recipe;
-pub mod sort;
+
 pub mod template;
 pub mod template_bounds;
+pub mod value_type;
 
 pub use recipe::{
     At, Check, Command, CommandLine, HandedOut, Operations, Probe, Process, Rebind, Recipe, RecipeError, RenderedFile,

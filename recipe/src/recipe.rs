@@ -22,7 +22,7 @@
 //! }
 //! ```
 
-use crate::sort::Sorts;
+use crate::value_type::RecipeTypes;
 use protocol::{Name, bounds::RECIPE_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,8 +43,8 @@ pub struct Recipe {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, String>,
     /// The types of values: its own, and those that come with its imports.
-    #[serde(default, alias = "conceals", skip_serializing_if = "Sorts::is_empty")]
-    pub sorts: Sorts,
+    #[serde(default, rename = "sorts", alias = "conceals", skip_serializing_if = "RecipeTypes::is_empty")]
+    pub types: RecipeTypes,
     /// Values that the component passes to its clients.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<Name, HandedOut>,
@@ -281,7 +281,7 @@ impl Default for Recipe {
             version: VERSION,
             parameters: BTreeMap::new(),
             secrets: BTreeMap::new(),
-            sorts: Sorts::default(),
+            types: RecipeTypes::default(),
             values: BTreeMap::new(),
             environment: BTreeMap::new(),
             files: Vec::new(),
@@ -417,7 +417,7 @@ fn default_grace_ms() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sort::Sort;
+    use crate::value_type::ValueType;
     use serde_json::json;
 
     fn complaint(recipe: &serde_json::Value) -> String {
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(recipe.operations.stop.grace_ms, 10_000);
         assert!(recipe.prepares() && recipe.rebinds());
         assert!(!Recipe::default().prepares() && !Recipe::default().rebinds());
-        assert_eq!(recipe.sorts.values.iter().collect::<Vec<_>>(), [(&Name::new("port").unwrap(), Sort::Port)]);
+        assert_eq!(recipe.types.values.iter().collect::<Vec<_>>(), [(&Name::new("port").unwrap(), ValueType::Port)]);
         assert_eq!(Recipe::decode(&recipe.encode()).unwrap(), recipe);
     }
 
@@ -457,8 +457,8 @@ mod tests {
         let old = json!({ "version": 1, "conceals": { "values": ["key"], "imports": { "db": ["key"] } } });
         let recipe = Recipe::decode(old.to_string().as_bytes()).unwrap();
         let key = Name::new("key").unwrap();
-        assert_eq!(recipe.sorts.values.of(&key), Sort::Secret);
-        assert_eq!(recipe.sorts.imports[&Name::new("db").unwrap()].of(&key), Sort::Secret);
+        assert_eq!(recipe.types.values.of(&key), ValueType::Secret);
+        assert_eq!(recipe.types.imports[&Name::new("db").unwrap()].of(&key), ValueType::Secret);
         assert_eq!(Recipe::decode(&recipe.encode()).unwrap(), recipe);
         assert_eq!(Recipe::decode(br#"{ "version": 1 }"#).unwrap(), Recipe::default());
     }

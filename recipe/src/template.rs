@@ -14,8 +14,8 @@
 
 use crate::{
     CommandLine, Recipe,
-    sort::{Sort, Sorted},
     template_bounds::excess,
+    value_type::{ValueType, ValueTypes},
 };
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value, escape_formatter, value::ValueKind};
 use protocol::{HeldBinding, Name, Values};
@@ -109,11 +109,11 @@ impl View<'_> {
 
     /// All secret texts.
     pub fn secrets(&self) -> BTreeSet<String> {
-        let sorts = &self.recipe.sorts;
+        let types = &self.recipe.types;
         let mut texts: BTreeSet<String> = self.recipe.secrets.values().cloned().collect();
-        texts.extend(sorts.values.secrets().filter_map(|name| self.values.get(name)).map(|text| text.to_string()));
+        texts.extend(types.values.secrets().filter_map(|name| self.values.get(name)).map(|text| text.to_string()));
         for binding in self.bindings {
-            let names = sorts.imports.get(&binding.import).into_iter().flat_map(Sorted::secrets);
+            let names = types.imports.get(&binding.import).into_iter().flat_map(ValueTypes::secrets);
             texts.extend(names.filter_map(|name| binding.values.get(name)).map(|text| text.to_string()));
         }
         texts.retain(|text| !text.is_empty());
@@ -133,11 +133,11 @@ impl View<'_> {
 
     fn context(&self) -> BTreeMap<String, Value> {
         let imports = self.bindings_by_import().into_iter().map(|(import, bindings)| {
-            let sorts = self.recipe.sorts.imports.get(import);
-            let bindings: Vec<Value> = bindings.iter().map(|it| seen(&it.values, sorts).collect()).collect();
+            let types = self.recipe.types.imports.get(import);
+            let bindings: Vec<Value> = bindings.iter().map(|it| seen(&it.values, types).collect()).collect();
             (import.as_str().to_owned(), Value::from(bindings))
         });
-        let own = || seen(&self.values, Some(&self.recipe.sorts.values));
+        let own = || seen(&self.values, Some(&self.recipe.types.values));
         let mut context: BTreeMap<_, _> = own().collect();
         context.extend([
             ("name".to_owned(), Value::from(self.name.as_str())),
@@ -212,7 +212,7 @@ impl Recipe {
             let text = known.get(&own).cloned().flatten()?;
             values.insert(own, text.into());
         }
-        let own = || seen(&values, Some(&self.sorts.values));
+        let own = || seen(&values, Some(&self.types.values));
         context.insert("values".to_owned(), own().collect());
         context.extend(own());
         let mut rendered = Bounded(Vec::new());
@@ -238,9 +238,9 @@ fn environment() -> Environment<'static> {
 }
 
 /// Values as templates see them. Texts of the wrong type were refused before.
-fn seen<'a>(values: &'a Values, sorts: Option<&'a Sorted>) -> impl Iterator<Item = (String, Value)> {
+fn seen<'a>(values: &'a Values, types: Option<&'a ValueTypes>) -> impl Iterator<Item = (String, Value)> {
     values.iter().map(move |(name, text)| {
-        let value = sorts.map_or(Sort::Text, |it| it.of(name)).read(text);
+        let value = types.map_or(ValueType::Text, |it| it.of(name)).read(text);
         (name.to_string(), value.map_or_else(|| Value::from(text.as_ref()), Value::from_serialize))
     })
 }
@@ -312,8 +312,9 @@ mod tests {
     fn check(template: &str) -> Result<String, String> {
         let mut recipe = Recipe::default();
         recipe.parameters.insert("workers".into(), 4.into());
-        recipe.sorts.values = [(name("port"), Sort::Port), (name("tls"), Sort::Boolean)].into_iter().collect();
-        recipe.sorts.imports.insert(name("db"), [(name("port"), Sort::Port)].into_iter().collect());
+        recipe.types.values =
+            [(name("port"), ValueType::Port), (name("tls"), ValueType::Boolean)].into_iter().collect();
+        recipe.types.imports.insert(name("db"), [(name("port"), ValueType::Port)].into_iter().collect());
         let values = |port: &str| Values::from([(name("port"), port.into())]);
         let held =
             |binding, port| HeldBinding { import: name("db"), binding: BindingId(binding), values: values(port) };

@@ -94,9 +94,9 @@ impl Writer<'_> {
         let parameters = self.parameters(&written, variables);
         let mut text = String::new();
         if !parameters.is_empty() {
-            let sorts: Vec<String> =
-                parameters.iter().map(|(name, sort, _)| format!("{name}: {{ type: {sort} }}")).collect();
-            let _ = writeln!(text, "    parameters: {{ {} }}", sorts.join(", "));
+            let types: Vec<String> =
+                parameters.iter().map(|(name, value_type, _)| format!("{name}: {{ type: {value_type} }}")).collect();
+            let _ = writeln!(text, "    parameters: {{ {} }}", types.join(", "));
         }
         let imports = self.imports(&mentioned);
         if !imports.is_empty() {
@@ -164,7 +164,7 @@ impl Writer<'_> {
         write::count(service, importer)
     }
 
-    /// Name, sort and value of each parameter.
+    /// Name, type and value of each parameter.
     fn parameters(&self, written: &Written, variables: &Variables) -> Vec<(String, &'static str, String)> {
         let mut parameters = Vec::new();
         for known in written.variables.iter().filter_map(|it| variables.get(it)) {
@@ -184,7 +184,7 @@ impl Writer<'_> {
         parameters
     }
 
-    /// Whoever is needed is a strong import; whoever is only named need not run, but its address must be known.
+    /// A required service is a strong import; one that is only named need not run, but its address must be known.
     fn imports(&self, mentioned: &[usize]) -> Vec<String> {
         let service = self.service();
         let mut imports = Vec::new();

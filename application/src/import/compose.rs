@@ -121,7 +121,7 @@ pub(super) fn read(
     compose
 }
 
-/// The entries of a map that are known, without extensions; those that nobody knows are told.
+/// The known entries of a map, without extensions; unknown ones are reported.
 pub(super) fn known<'a>(
     node: &'a Node,
     what: &str,
@@ -160,7 +160,7 @@ fn source(
     if let Some(node) = field("file") {
         let path = importer.reading.text(node, "`file`")?;
         let path = importer.now(path, node.span, None);
-        // The text of a secret is nobody's business here.
+        // The text of a secret is not read here.
         let read = (section == "configs").then(|| open(&crate::document::beside(folder, &path)).ok()).flatten();
         return Some(read.map_or(Source::File(path), |text| Source::Content(Phrase::literal(text, node.span))));
     }
@@ -177,7 +177,7 @@ fn source(
     Some(Source::Elsewhere)
 }
 
-/// Checks that those who are needed are there, and that nobody needs himself; and tells services that they are jobs.
+/// Checks that required services exist and that none requires itself; and marks services that are jobs.
 fn connect(compose: &mut Compose, importer: &mut Importer) {
     let names: Vec<String> = compose.services.iter().map(|it| it.name.clone()).collect();
     for service in &mut compose.services {
@@ -204,7 +204,7 @@ fn connect(compose: &mut Compose, importer: &mut Importer) {
         }
     }
     compose.services.iter_mut().for_each(|it| it.is_job = jobs.contains(&it.name));
-    // Whoever needs only those that are done is done; what is left then goes round in a circle.
+    // A service that needs only finished ones is finished; what is left then forms a cycle.
     let mut done: Vec<&str> = Vec::new();
     let mut left: Vec<&Service> = compose.services.iter().collect();
     loop {

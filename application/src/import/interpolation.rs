@@ -1,14 +1,14 @@
 //! `${NAME:-default}` in a compose file.
 //!
-//! Compose fills it in when it reads its file; Holdfast's types see only parameters. So each variable becomes a variable
-//! of the application, is handed to the type as a parameter of the same name, and is read there by a template. What must
-//! be a number now, such as a time, is filled in now.
+//! Compose replaces it when it reads its file; Holdfast's types see only parameters. So each variable becomes a
+//! variable of the application, is passed to the type as a parameter of the same name, and is read there by a template.
+//! What must be a number at import, such as a duration, is replaced at once.
 
 use super::{Importer, words};
 use crate::source::Span;
 use std::collections::BTreeMap;
 
-/// Names that speak of a secret: where nothing is given for one, it is asked for as a secret.
+/// Words in names that suggest a secret: such a variable without a value becomes a secret.
 const SECRET_WORDS: [&str; 6] = ["PASSWORD", "PASSWD", "SECRET", "TOKEN", "API_KEY", "PRIVATE_KEY"];
 /// `${…}` inside of each other.
 const DEPTH_MAX: usize = 20;
@@ -198,7 +198,7 @@ pub(super) fn note(
                     known.default = default;
                 }
                 known.description = known.description.take().or(description);
-                // Whoever gives a default anywhere has said that it is none.
+                // A variable with a default is not a secret.
                 known.secret &= secret;
             }
         }

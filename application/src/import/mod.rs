@@ -5,10 +5,10 @@
 //!         anchors, `extends`           what compose means     what Holdfast does instead
 //! ```
 //!
-//! A compose file describes containers on one machine; Holdfast runs components on many. So a service becomes a type with
-//! one group of components, its dependencies become imports, and where it names another service as a host, the address
-//! of that import stands there instead. Whatever has no counterpart is named in a remark: in the file, beside its type,
-//! and in what is returned. Nothing is left out in silence.
+//! A compose file describes containers on one machine; Holdfast runs components on many. So a service becomes a type
+//! with one group of components, its dependencies become imports, and where it names another service as a host, the
+//! address of that import is used instead. What has no counterpart is named in a remark: in the file, next to its type,
+//! and in what is returned. Nothing is omitted silently.
 
 mod component;
 mod compose;
@@ -97,7 +97,7 @@ pub fn import_compose(
     Ok(Imported { text, remarks })
 }
 
-/// What is on the importer while a file is imported: its texts, what is wrong with them, and what there is to say.
+/// The state of an import: the texts, their problems, and the remarks.
 #[derive(Default)]
 struct Importer {
     sources: Sources,
@@ -113,7 +113,7 @@ impl Importer {
         self.reading.wrong(span, says);
     }
 
-    /// Something that could not be carried over.
+    /// Adds a remark on something that has no counterpart.
     fn remark(&mut self, span: Span, service: Option<&str>, says: impl Into<String>) {
         self.remarks.push((span, service.map(str::to_owned), says.into()));
     }
@@ -127,7 +127,7 @@ impl Importer {
         Phrase { pieces, span }
     }
 
-    /// A text as it is now, where nothing can be filled in later.
+    /// A text with its present value, where nothing can be replaced later.
     fn now(&mut self, text: &str, span: Span, service: Option<&str>) -> String {
         let pieces = interpolation::pieces(text, span, self);
         let read = interpolation::now(&pieces, self);

@@ -1,5 +1,5 @@
-//! What is carried over as it stands, and should be looked at: passwords in plain sight, and services that a text may name
-//! where nobody can tell for certain.
+//! Remarks on what is imported unchanged and should be reviewed: passwords in plain text, and names of services that
+//! may or may not be hosts.
 
 use super::{
     Importer, Phrase,
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::source::Span;
 
-/// Tells of them.
+/// Adds the remarks.
 pub(super) fn tell(compose: &Compose, importer: &mut Importer) {
     let names: Vec<&str> = compose.services.iter().map(|it| it.name.as_str()).collect();
     for (own, service) in compose.services.iter().enumerate() {
@@ -42,10 +42,10 @@ pub(super) fn tell(compose: &Compose, importer: &mut Importer) {
     }
 }
 
-/// Stands for what nobody can read in the file.
+/// Placeholder for what cannot be read in the file.
 const HIDDEN: char = '\0';
 
-/// A text as whoever reads the application file sees it: variables with what stands for them where nobody gives a value.
+/// A text as it appears in the application file: variables are replaced by a placeholder if they have no value.
 fn in_sight(pieces: &[Piece], importer: &Importer) -> String {
     let piece = |piece: &Piece| match piece {
         Piece::Literal(text) => text.clone(),

@@ -2,7 +2,7 @@
 
 use super::{
     Importer, Phrase, With, compose,
-    fields::{FIELDS, LEFT_OUT, OPTIONS, Sort},
+    fields::{FIELDS, LEFT_OUT, OPTIONS, ValueType},
     health::{self, HealthCheck},
     mounts::{self, Mount, Volume},
     tree, words,
@@ -28,7 +28,7 @@ pub(super) struct Service {
     pub(super) needs: Vec<Needed>,
     pub(super) check: Option<HealthCheck>,
     pub(super) count: Option<Phrase>,
-    /// It is there only when somebody asks for one of its profiles.
+    /// It runs only if one of its profiles is selected.
     pub(super) is_optional: bool,
     /// It is to run to its end before those who need it start.
     pub(super) is_job: bool,
@@ -136,8 +136,8 @@ impl Reader<'_> {
                 self.remark(node.span, "`profiles` is omitted: raise its `count` to run it");
             }
             field => {
-                if let Some((_, option, sort)) = OPTIONS.iter().find(|(it, _, _)| *it == field) {
-                    self.option(field, option, *sort, node);
+                if let Some((_, option, value_type)) = OPTIONS.iter().find(|(it, _, _)| *it == field) {
+                    self.option(field, option, *value_type, node);
                 } else if let Some((_, instead)) =
                     LEFT_OUT.iter().find(|(it, instead)| *it == field && !instead.is_empty())
                 {
@@ -212,7 +212,7 @@ impl Reader<'_> {
     fn environment(&mut self, node: &Node) {
         let map = tree::as_map(node);
         for (key, value) in self.importer.reading.entries(&map, "`environment`").to_vec() {
-            // Without a value it comes from whoever starts it: that is a variable.
+            // Without a value it comes from the environment of the caller: that is a variable.
             let text = match &value.content {
                 Content::Scalar { .. } if value.is_nothing() && key.span == value.span => format!("${{{}}}", key.text),
                 Content::Scalar { text, .. } if !value.is_nothing() => text.clone(),
@@ -407,7 +407,7 @@ impl Reader<'_> {
                     for (field, option) in [("cpus", "--cpus"), ("memory", "--memory")] {
                         let limit = limits.as_ref().and_then(|it| it.get(field)).cloned();
                         if let Some(limit) = limit {
-                            self.option(&format!("deploy.resources.limits.{field}"), option, Sort::One, &limit);
+                            self.option(&format!("deploy.resources.limits.{field}"), option, ValueType::One, &limit);
                         }
                     }
                     if node.get("reservations").is_some() {
@@ -443,19 +443,19 @@ impl Reader<'_> {
         }
     }
 
-    fn option(&mut self, field: &str, option: &'static str, sort: Sort, node: &Node) {
+    fn option(&mut self, field: &str, option: &'static str, value_type: ValueType, node: &Node) {
         if self.with == With::Process {
             self.remark(node.span, &format!("`{field}` is omitted: a process is confined only by its user"));
             return;
         }
-        match sort {
-            Sort::Flag if plain(node) == "true" => self.service.options.push((option, None)),
-            Sort::Flag => {}
-            Sort::One => {
+        match value_type {
+            ValueType::Flag if plain(node) == "true" => self.service.options.push((option, None)),
+            ValueType::Flag => {}
+            ValueType::One => {
                 let phrase = self.phrase(node, &format!("`{field}`"));
                 self.service.options.extend(phrase.map(|it| (option, Some(it))));
             }
-            Sort::Many => {
+            ValueType::Many => {
                 let map = match &node.content {
                     Content::Map { entries, .. } => entries
                         .iter()

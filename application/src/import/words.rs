@@ -110,7 +110,7 @@ pub(super) fn name(text: &str, letters_max: usize) -> String {
     name.chars().take(letters_max).collect::<String>().trim_end_matches(['-', '_']).to_owned()
 }
 
-/// A scalar of YAML: plain where nobody could take it for something else, else in quotes.
+/// A YAML scalar: plain if that is unambiguous, otherwise in quotes.
 pub(super) fn scalar(text: &str) -> String {
     let option = text.trim_start_matches('-');
     let option = text.len() - option.len() <= 2 && option.starts_with(|it: char| it.is_ascii_alphabetic());

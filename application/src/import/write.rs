@@ -96,7 +96,7 @@ fn remark_lines(says: &str, indent: usize) -> String {
     let margin = " ".repeat(indent);
     let mut lines = String::new();
     let mut line = String::new();
-    // A word of somebody else could have anything in it.
+    // A text from the compose file may contain anything.
     let says: String = says.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
     for word in says.split_whitespace() {
         if !line.is_empty() && line.chars().count() + word.chars().count() > WIDTH {

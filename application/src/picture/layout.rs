@@ -113,7 +113,7 @@ fn number(name: &str) -> u32 {
     name.split(['[', ']']).nth(1).and_then(|it| it.parse().ok()).unwrap_or(0)
 }
 
-/// How far everything is from what nobody needs; what closes a circle does not count.
+/// The distance of everything from what has no clients; edges that close a cycle do not count.
 fn depths<'a>(
     names: impl Iterator<Item = &'a str>,
     wires: impl Iterator<Item = (&'a str, &'a str)>,
@@ -128,7 +128,7 @@ fn depths<'a>(
     let mut order: Vec<&str> = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for start in roots.chain(names.iter().copied()) {
-        // Depth first: whoever is left comes before all that was reached from it.
+        // Depth first: a finished node comes before all that was reached from it.
         let mut open: Vec<(&str, bool)> = vec![(start, false)];
         while let Some((name, left)) = open.pop() {
             if left {

@@ -1,9 +1,9 @@
-//! An application before and after, as a picture that needs nothing but itself, on light and on dark ground.
+//! Draws an application before and after, as a self-contained picture for light and dark backgrounds.
 //!
-//! Two panels have the same plan, so that everything that stays is at the same place in both: VMs are boxes with their
-//! components, those who need to the left of those who are needed, and a binding is a line from the client to its provider.
-//! What comes is green, what goes is red, what changes is amber, and what stays is grey. Where there is too much to be read,
-//! a group is one box that says how many there are.
+//! Both panels have the same layout, so that what stays is at the same place in both: VMs are boxes with their
+//! components, clients to the left of their providers, and a binding is a line from the client to its provider. Green
+//! is added, red removed, amber changed, grey unchanged. If there is too much to be readable, a group is one box with
+//! its number.
 
 mod layout;
 mod svg;
@@ -49,7 +49,7 @@ enum Fate {
 #[derive(Clone, Debug, Default)]
 struct Item {
     fates: BTreeMap<Fate, usize>,
-    /// Why, for whoever points at it.
+    /// The reason, shown as a tooltip.
     reasons: Vec<String>,
 }
 

@@ -140,7 +140,7 @@ fn label(panel: &Panel, name: &str, item: &Item) -> String {
     if panel.grouped { format!("{name} ×{}{}", item.count(), item.told()) } else { name.to_owned() }
 }
 
-/// What is shown to whoever points at something.
+/// The tooltip.
 fn reasons(name: &str, item: &Item) -> String {
     let mut lines: Vec<String> = Some(name.to_owned()).filter(|it| !it.is_empty()).into_iter().collect();
     lines.extend(item.reasons.iter().take(20).cloned());

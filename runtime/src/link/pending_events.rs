@@ -61,7 +61,7 @@ impl PendingEvents {
     /// The next event.
     pub(super) fn next_event(&mut self) -> Option<Event> {
         let peer = self.turns.pop_front()?;
-        let mut news = self.of.remove(&peer).expect("whoever has a turn has news");
+        let mut news = self.of.remove(&peer).expect("a peer in the queue has events");
         let event = news.next_event(peer);
         if !news.is_empty() {
             self.turns.push_back(peer);

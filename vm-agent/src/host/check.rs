@@ -26,12 +26,12 @@ const ANSWER_BYTES_MAX: usize = 1024;
 /// A check with all templates rendered.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
-    sort: Sort,
+    target: ProbeTarget,
     check: Check,
 }
 
 #[derive(Clone, Debug)]
-enum Sort {
+enum ProbeTarget {
     Tcp { host: String, port: u16 },
     Http { host: String, port: u16, path: String },
     Command(Invocation),
@@ -39,30 +39,30 @@ enum Sort {
 
 impl Question {
     pub(super) fn of(check: &Check, component: &Component, view: &View<'_>) -> Result<Self, Failure> {
-        let sort = match &check.probe {
+        let target = match &check.probe {
             Probe::Tcp { port, host } => {
                 let port = view.render("check port", port)?;
                 let port = port.trim().parse().map_err(|_| Failure::new(format!("check: {port:?} is not a port")))?;
                 let host = host.as_ref().map(|host| view.render("check host", host)).transpose()?;
-                Sort::Tcp { host: host.unwrap_or_else(|| reachable(view.host).to_string()), port }
+                ProbeTarget::Tcp { host: host.unwrap_or_else(|| reachable(view.host).to_string()), port }
             }
             Probe::Http { url } => {
                 let url = view.render("check url", url)?;
                 parse(url.trim()).ok_or_else(|| Failure::new(format!("check: {url:?} is not http://host:port/path")))?
             }
-            Probe::Command { run } => Sort::Command(component.invocation(Step::Check, run, view)?),
+            Probe::Command { run } => ProbeTarget::Command(component.invocation(Step::Check, run, view)?),
         };
-        Ok(Self { sort, check: check.clone() })
+        Ok(Self { target, check: check.clone() })
     }
 
     /// Makes one attempt.
     pub(super) async fn ask(&self, component: &Component) -> Result<(), Failure> {
         let limit = Duration::from_millis(self.check.attempt_ms);
         let too_late = |_| Failure::new(format!("no answer within {limit:?}"));
-        match &self.sort {
-            Sort::Tcp { host, port } => timeout(limit, connect(host, *port)).await.map_err(too_late)?.map(drop),
-            Sort::Http { host, port, path } => timeout(limit, get(host, *port, path)).await.map_err(too_late)?,
-            Sort::Command(invocation) => component.run_check(invocation, limit).await,
+        match &self.target {
+            ProbeTarget::Tcp { host, port } => timeout(limit, connect(host, *port)).await.map_err(too_late)?.map(drop),
+            ProbeTarget::Http { host, port, path } => timeout(limit, get(host, *port, path)).await.map_err(too_late)?,
+            ProbeTarget::Command(invocation) => component.run_check(invocation, limit).await,
         }
     }
 
@@ -151,7 +151,7 @@ fn status(answer: &[u8]) -> Option<u16> {
     words.next().filter(|status| status.len() == 3)?.parse().ok()
 }
 
-fn parse(url: &str) -> Option<Sort> {
+fn parse(url: &str) -> Option<ProbeTarget> {
     let rest = url.strip_prefix("http://")?;
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     // What follows the last colon is a port, unless the colon is inside the brackets of an IPv6 address.
@@ -162,7 +162,7 @@ fn parse(url: &str) -> Option<Sort> {
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
     let path = if path.is_empty() { "/" } else { path };
-    (!host.is_empty() && is_plain(host) && is_plain(path)).then(|| Sort::Http {
+    (!host.is_empty() && is_plain(host) && is_plain(path)).then(|| ProbeTarget::Http {
         host: host.into(),
         port,
         path: path.into(),
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn addresses_are_taken_apart() {
         let parts = |url: &str| match parse(url) {
-            Some(Sort::Http { host, port, path }) => format!("{host} {port} {path}"),
+            Some(ProbeTarget::Http { host, port, path }) => format!("{host} {port} {path}"),
             _ => "-".into(),
         };
         assert_eq!(parts("http://a:8080/b/c?d"), "a 8080 /b/c?d");

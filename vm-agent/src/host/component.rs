@@ -106,7 +106,7 @@ impl Component {
                 let handed_out = values::take(&self.directory.values()).map_err(|failure| failure.during(step))?;
                 view.values.extend(handed_out.clone());
                 self.learn_secrets(&view)?;
-                values::of_their_sorts(&handed_out, &view, &task.kind).map_err(|failure| failure.during(step))?;
+                values::check_types(&handed_out, &view, &task.kind).map_err(|failure| failure.during(step))?;
                 announced.extend(handed_out);
             }
         }
@@ -123,7 +123,7 @@ impl Component {
         let home = self.directory.home();
         let view = self.view_of_run(run, &home, &announced);
         self.learn_secrets(&view)?;
-        values::imports_of_their_sorts(&view)?;
+        values::check_import_types(&view)?;
         self.write_files(&view)?;
         match &run.recipe.operations.rebind {
             None => {}

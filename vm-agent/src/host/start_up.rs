@@ -45,7 +45,7 @@ impl Component {
         let mut view = self.view(&task.name, &home, &recipe, announced.clone());
         (view.imports, view.bindings) = (&imports, bindings);
         self.learn_secrets(&view)?;
-        values::imports_of_their_sorts(&view)?;
+        values::check_import_types(&view)?;
         let values = self.choose_values(&mut view, &[At::Prepare, At::Start], &task.kind, &mut record).await?;
         let (name, bindings) = (task.name.clone(), bindings.to_vec());
         let run = Run {
@@ -119,7 +119,7 @@ impl Component {
                             handed_out.map_err(|failure| self.with_output(failure.during(step), begins))?;
                         view.values.extend(handed_out.clone());
                         self.learn_secrets(&view)?;
-                        values::of_their_sorts(&handed_out, &view, kind).map_err(|failure| failure.during(step))?;
+                        values::check_types(&handed_out, &view, kind).map_err(|failure| failure.during(step))?;
                         run.values.extend(handed_out);
                         record.run = Some(run.clone());
                         record.save(&self.directory).await?;

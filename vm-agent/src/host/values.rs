@@ -8,8 +8,8 @@ use super::{
 use protocol::{Kind, Name, Values, bounds::VALUE_BYTES_MAX};
 use recipe::{
     At,
-    sort::{Sort, Sorted},
     template::View,
+    value_type::{ValueType, ValueTypes},
 };
 use std::{
     fs::{self, File, OpenOptions},
@@ -45,7 +45,7 @@ pub(super) fn choose(view: &mut View<'_>, at: &[At], kind: &Kind, book: &PortBoo
             }
         });
         // A value of the wrong type may be the reason why another cannot be rendered.
-        of_their_sorts(&chosen, view, kind)?;
+        check_types(&chosen, view, kind)?;
         if open.len() == before {
             return Err(failures.swap_remove(0));
         }
@@ -54,18 +54,18 @@ pub(super) fn choose(view: &mut View<'_>, at: &[At], kind: &Kind, book: &PortBoo
 }
 
 /// Checks the types of the component's own values.
-pub(super) fn of_their_sorts(values: &Values, view: &View<'_>, kind: &Kind) -> Result<(), Failure> {
-    let Some((name, why)) = wrong(values, &view.recipe.sorts.values) else { return Ok(()) };
+pub(super) fn check_types(values: &Values, view: &View<'_>, kind: &Kind) -> Result<(), Failure> {
+    let Some((name, why)) = wrong(values, &view.recipe.types.values) else { return Ok(()) };
     let export = kind.exports.iter().find(|(_, export)| export.values.contains(name));
     let of = export.map(|(export, _)| format!(" of export {export:?}")).unwrap_or_default();
     Err(Failure::new(format!("value {name:?}{of} {why}")))
 }
 
 /// Checks the types of all values that come with imports.
-pub(super) fn imports_of_their_sorts(view: &View<'_>) -> Result<(), Failure> {
+pub(super) fn check_import_types(view: &View<'_>) -> Result<(), Failure> {
     for binding in view.bindings {
-        let sorts = view.recipe.sorts.imports.get(&binding.import);
-        if let Some((name, why)) = sorts.and_then(|sorts| wrong(&binding.values, sorts)) {
+        let types = view.recipe.types.imports.get(&binding.import);
+        if let Some((name, why)) = types.and_then(|types| wrong(&binding.values, types)) {
             return Err(Failure::new(format!("value {name:?} of import {:?} {why}", binding.import)));
         }
     }
@@ -73,11 +73,11 @@ pub(super) fn imports_of_their_sorts(view: &View<'_>) -> Result<(), Failure> {
 }
 
 /// The first value of the wrong type, and what would be right.
-fn wrong<'a>(values: &'a Values, sorts: &Sorted) -> Option<(&'a Name, String)> {
-    let is_wrong = |sort: Sort, text: &str| sort.read(text).is_none();
-    let (name, text) = values.iter().find(|(name, text)| is_wrong(sorts.of(name), text))?;
+fn wrong<'a>(values: &'a Values, types: &ValueTypes) -> Option<(&'a Name, String)> {
+    let is_wrong = |value_type: ValueType, text: &str| value_type.read(text).is_none();
+    let (name, text) = values.iter().find(|(name, text)| is_wrong(types.of(name), text))?;
     let found = if text.chars().count() > SHOWN_LETTERS_MAX { "a long text".into() } else { format!("{text:?}") };
-    Some((name, format!("must be {}, not {found}", sorts.of(name).wanted())))
+    Some((name, format!("must be {}, not {found}", types.of(name).wanted())))
 }
 
 /// Creates an empty values file, readable only by its owner: values may be secrets.

@@ -1,4 +1,4 @@
-//! What values are: whether those that are known already are of their sorts, and what an import brings.
+//! Checks the types of values that are known in advance, and determines those that come with an import.
 
 use crate::{
     Application, Expansion,
@@ -13,25 +13,25 @@ use crate::{
 use protocol::{Export, Name};
 use recipe::{
     At, Recipe,
-    sort::{Sort, Sorted},
+    value_type::{ValueType, ValueTypes},
 };
 use std::collections::BTreeMap;
 
-/// Values of a type that are written out, held against their sorts.
+/// Checks the literal values of a type against their declared types.
 pub(crate) fn check_literals(recipe: &Recipe, templates: &[TemplateText], reading: &mut Reading) {
-    for (name, sort, template) in sorted(recipe, templates).filter(|(.., it)| it.is_literal()) {
-        if sort.read(&template.text).is_none() {
-            let says = format!("`{name}` must be {}, not {}", sort.wanted(), in_words(&template.text));
+    for (name, value_type, template) in sorted(recipe, templates).filter(|(.., it)| it.is_literal()) {
+        if value_type.read(&template.text).is_none() {
+            let says = format!("`{name}` must be {}, not {}", value_type.wanted(), in_words(&template.text));
             reading.wrong(template.span, says);
         }
     }
 }
 
-/// Values of a group that only its parameters decide, held against their sorts.
+/// Checks the values of a group that depend only on its parameters against their declared types.
 pub(crate) fn check_chosen(group: &Name, recipe: &Recipe, templates: &[TemplateText], findings: &mut Findings) {
-    for (name, sort, template) in sorted(recipe, templates).filter(|(.., it)| !it.is_literal()) {
-        if let Some(text) = recipe.known(name).filter(|text| sort.read(text).is_none()) {
-            let (wanted, found) = (sort.wanted(), in_words(&text));
+    for (name, value_type, template) in sorted(recipe, templates).filter(|(.., it)| !it.is_literal()) {
+        if let Some(text) = recipe.known(name).filter(|text| value_type.read(text).is_none()) {
+            let (wanted, found) = (value_type.wanted(), in_words(&text));
             let says =
                 format!("`{name}` must be {wanted}, not {found} (the text that the parameters of `{group}` give)");
             findings.add(template.span, says);
@@ -43,10 +43,10 @@ pub(crate) fn check_chosen(group: &Name, recipe: &Recipe, templates: &[TemplateT
 fn sorted<'a>(
     recipe: &Recipe,
     templates: &'a [TemplateText],
-) -> impl Iterator<Item = (&'a Name, Sort, &'a TemplateText)> {
+) -> impl Iterator<Item = (&'a Name, ValueType, &'a TemplateText)> {
     let values = templates.iter().filter_map(|it| Some((it.value.as_ref()?, it)));
-    let sorted = values.map(|(name, template)| (name, recipe.sorts.values.of(name), template));
-    sorted.filter(|(_, sort, _)| !sort.is_text())
+    let sorted = values.map(|(name, template)| (name, recipe.types.values.of(name), template));
+    sorted.filter(|(_, value_type, _)| !value_type.is_text())
 }
 
 impl TemplateText {
@@ -55,7 +55,7 @@ impl TemplateText {
     }
 }
 
-/// Somebody to whom an import may be bound: what it is called, its export, and what it does.
+/// A component to which an import may be bound: its name, its export, and its recipe.
 type Provider<'a> = (String, &'a Export, &'a Recipe);
 
 /// Holds what templates read of an import against those who may provide it.
@@ -96,46 +96,47 @@ fn is_late(recipe: &Recipe, value: &Name) -> bool {
 }
 
 impl Application {
-    /// What the values of each import of a group are. Whoever the import may be bound to must agree on those that the
-    /// group's templates read.
+    /// The types of the values of each import of a group. All possible providers must agree on those that the group's
+    /// templates read.
     pub(crate) fn imported_sorts(
         &self,
         (name, group): (&Name, &ComponentGroup),
         others: &[Expansion],
         findings: &mut Findings,
-    ) -> BTreeMap<Name, Sorted> {
+    ) -> BTreeMap<Name, ValueTypes> {
         let component_type = self.type_of(group);
         let mut imported = BTreeMap::new();
         for (import_name, import) in &component_type.imports {
-            // If nobody is named, it is bound to the only one there is, or to nobody so far.
+            // If no provider is named, it is bound to the only candidate, or to none so far.
             let wiring = group.wiring.get(import_name).filter(|it| !it.to.is_empty());
-            let mut known: BTreeMap<&Name, (Sort, String)> = BTreeMap::new();
+            let mut known: BTreeMap<&Name, (ValueType, String)> = BTreeMap::new();
             let providers = self.providers((name, group), import_name, &import.export, others);
             for (provider, export, recipe) in &providers {
                 for value in &export.values {
-                    let sort = recipe.sorts.values.of(value);
-                    let (before, first) = known.entry(value).or_insert_with(|| (sort, provider.clone()));
+                    let value_type = recipe.types.values.of(value);
+                    let (before, first) = known.entry(value).or_insert_with(|| (value_type, provider.clone()));
                     let is_read = component_type.reads.imported.contains_key(&(import_name.clone(), value.clone()));
-                    match (before.together(sort), wiring) {
+                    match (before.together(value_type), wiring) {
                         (Some(both), _) => *before = both,
                         (None, Some(wiring)) if is_read => {
                             let says = format!(
-                                "import `{import_name}` of `{name}` may be bound to `{first}`, where `{value}` has the type `{before}`, and to `{provider}`, where it has the type `{sort}` (use one type, or bind to one of them)"
+                                "import `{import_name}` of `{name}` may be bound to `{first}`, where `{value}` has the type `{before}`, and to `{provider}`, where it has the type `{value_type}` (use one type, or bind to one of them)"
                             );
                             findings.add(wiring.span, says);
                         }
-                        (None, _) if [*before, sort].contains(&Sort::Secret) => *before = Sort::Secret,
-                        (None, _) => *before = Sort::Text,
+                        (None, _) if [*before, value_type].contains(&ValueType::Secret) => *before = ValueType::Secret,
+                        (None, _) => *before = ValueType::Text,
                     }
                 }
             }
-            // Whoever may be bound to several, without being told to whom, was told that.
+            // An ambiguous import without a choice was already reported.
             if wiring.is_some() || (providers.len() == 1 && !group.is_bound_to_nobody(import_name)) {
                 check_read((name, component_type), (import_name, import), &providers, findings);
             }
-            let sorts: Sorted = known.into_iter().map(|(value, (sort, _))| (value.clone(), sort)).collect();
-            if !sorts.is_empty() {
-                imported.insert(import_name.clone(), sorts);
+            let types: ValueTypes =
+                known.into_iter().map(|(value, (value_type, _))| (value.clone(), value_type)).collect();
+            if !types.is_empty() {
+                imported.insert(import_name.clone(), types);
             }
         }
         imported

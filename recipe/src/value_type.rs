@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fmt};
 /// The type of a value, a parameter or a variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Sort {
+pub enum ValueType {
     /// A text.
     #[default]
     Text,
@@ -28,17 +28,17 @@ pub enum Sort {
 }
 
 /// All types, with their names.
-pub const SORTS: [(&str, Sort); 7] = [
-    ("text", Sort::Text),
-    ("integer", Sort::Integer),
-    ("number", Sort::Number),
-    ("boolean", Sort::Boolean),
-    ("port", Sort::Port),
-    ("secret", Sort::Secret),
-    ("any", Sort::Any),
+pub const VALUE_TYPES: [(&str, ValueType); 7] = [
+    ("text", ValueType::Text),
+    ("integer", ValueType::Integer),
+    ("number", ValueType::Number),
+    ("boolean", ValueType::Boolean),
+    ("port", ValueType::Port),
+    ("secret", ValueType::Secret),
+    ("any", ValueType::Any),
 ];
 
-impl Sort {
+impl ValueType {
     /// What is expected, for error messages.
     pub fn wanted(self) -> &'static str {
         match self {
@@ -98,9 +98,9 @@ impl Sort {
     }
 }
 
-impl fmt::Display for Sort {
+impl fmt::Display for ValueType {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = SORTS.iter().find(|(_, sort)| sort == self).map_or("any", |(word, _)| word);
+        let word = VALUE_TYPES.iter().find(|(_, value_type)| value_type == self).map_or("any", |(word, _)| word);
         formatter.write_str(word)
     }
 }
@@ -108,22 +108,22 @@ impl fmt::Display for Sort {
 /// The types of values, by name. A value that is not listed is a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written")]
-pub struct Sorted(BTreeMap<Name, Sort>);
+pub struct ValueTypes(BTreeMap<Name, ValueType>);
 
-impl Sorted {
+impl ValueTypes {
     /// The type of a value.
-    pub fn of(&self, value: &Name) -> Sort {
+    pub fn of(&self, value: &Name) -> ValueType {
         self.0.get(value).copied().unwrap_or_default()
     }
 
     /// The values that are not plain texts.
-    pub fn iter(&self) -> impl Iterator<Item = (&Name, Sort)> {
-        self.0.iter().map(|(name, sort)| (name, *sort))
+    pub fn iter(&self) -> impl Iterator<Item = (&Name, ValueType)> {
+        self.0.iter().map(|(name, value_type)| (name, *value_type))
     }
 
     /// The names of the secret values.
     pub fn secrets(&self) -> impl Iterator<Item = &Name> {
-        self.iter().filter(|(_, sort)| *sort == Sort::Secret).map(|(name, _)| name)
+        self.iter().filter(|(_, value_type)| *value_type == ValueType::Secret).map(|(name, _)| name)
     }
 
     /// Whether all are texts.
@@ -132,9 +132,9 @@ impl Sorted {
     }
 }
 
-impl FromIterator<(Name, Sort)> for Sorted {
-    fn from_iter<I: IntoIterator<Item = (Name, Sort)>>(sorts: I) -> Self {
-        Self(sorts.into_iter().filter(|(_, sort)| *sort != Sort::Text).collect())
+impl FromIterator<(Name, ValueType)> for ValueTypes {
+    fn from_iter<I: IntoIterator<Item = (Name, ValueType)>>(types: I) -> Self {
+        Self(types.into_iter().filter(|(_, value_type)| *value_type != ValueType::Text).collect())
     }
 }
 
@@ -142,15 +142,15 @@ impl FromIterator<(Name, Sort)> for Sorted {
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a value is text, integer, number, boolean, port or secret")]
 enum Written {
-    Sorts(BTreeMap<Name, Sort>),
+    RecipeTypes(BTreeMap<Name, ValueType>),
     Secrets(Vec<Name>),
 }
 
-impl From<Written> for Sorted {
+impl From<Written> for ValueTypes {
     fn from(written: Written) -> Self {
         match written {
-            Written::Sorts(sorts) => sorts.into_iter().collect(),
-            Written::Secrets(names) => names.into_iter().map(|name| (name, Sort::Secret)).collect(),
+            Written::RecipeTypes(types) => types.into_iter().collect(),
+            Written::Secrets(names) => names.into_iter().map(|name| (name, ValueType::Secret)).collect(),
         }
     }
 }
@@ -158,16 +158,16 @@ impl From<Written> for Sorted {
 /// The types of all values that a component produces or reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sorts {
+pub struct RecipeTypes {
     /// Its own values.
-    #[serde(default, skip_serializing_if = "Sorted::is_empty")]
-    pub values: Sorted,
+    #[serde(default, skip_serializing_if = "ValueTypes::is_empty")]
+    pub values: ValueTypes,
     /// The values that come with each import.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub imports: BTreeMap<Name, Sorted>,
+    pub imports: BTreeMap<Name, ValueTypes>,
 }
 
-impl Sorts {
+impl RecipeTypes {
     /// Whether all are texts.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty() && self.imports.is_empty()
@@ -181,44 +181,44 @@ mod tests {
     #[test]
     fn a_text_is_of_a_sort_or_it_is_not() {
         let right = [
-            (Sort::Text, "x", "\"x\""),
-            (Sort::Secret, "5", "\"5\""),
-            (Sort::Integer, "-5", "-5"),
-            (Sort::Number, "2.5", "2.5"),
-            (Sort::Number, "3", "3"),
-            (Sort::Boolean, "false", "false"),
-            (Sort::Port, "65535", "65535"),
+            (ValueType::Text, "x", "\"x\""),
+            (ValueType::Secret, "5", "\"5\""),
+            (ValueType::Integer, "-5", "-5"),
+            (ValueType::Number, "2.5", "2.5"),
+            (ValueType::Number, "3", "3"),
+            (ValueType::Boolean, "false", "false"),
+            (ValueType::Port, "65535", "65535"),
         ];
-        for (sort, text, value) in right {
-            assert_eq!(sort.read(text).map(|it| it.to_string()).as_deref(), Some(value));
+        for (value_type, text, value) in right {
+            assert_eq!(value_type.read(text).map(|it| it.to_string()).as_deref(), Some(value));
         }
-        for (sort, wrong) in [
-            (Sort::Integer, &["", "x", "2.5", "007", "+5", " 5", "5\n", "99999999999999999999"][..]),
-            (Sort::Number, &["", "inf", "1,5", "0x1f", "\"1\""]),
-            (Sort::Boolean, &["", "yes", "True", "0", "null"]),
-            (Sort::Port, &["", "0", "65536", "-1", "80.0", "http"]),
+        for (value_type, wrong) in [
+            (ValueType::Integer, &["", "x", "2.5", "007", "+5", " 5", "5\n", "99999999999999999999"][..]),
+            (ValueType::Number, &["", "inf", "1,5", "0x1f", "\"1\""]),
+            (ValueType::Boolean, &["", "yes", "True", "0", "null"]),
+            (ValueType::Port, &["", "0", "65536", "-1", "80.0", "http"]),
         ] {
             for text in wrong {
-                assert_eq!(sort.read(text), None, "{sort} {text:?}");
+                assert_eq!(value_type.read(text), None, "{value_type} {text:?}");
             }
         }
     }
 
     #[test]
     fn sorts_go_together_where_templates_see_the_same() {
-        assert_eq!(Sort::Text.together(Sort::Secret), Some(Sort::Secret));
-        assert_eq!(Sort::Port.together(Sort::Integer), Some(Sort::Integer));
-        assert_eq!(Sort::Port.together(Sort::Number), Some(Sort::Number));
-        assert_eq!(Sort::Port.together(Sort::Port), Some(Sort::Port));
-        assert_eq!(Sort::Port.together(Sort::Text), None);
-        assert_eq!(Sort::Boolean.together(Sort::Integer), None);
+        assert_eq!(ValueType::Text.together(ValueType::Secret), Some(ValueType::Secret));
+        assert_eq!(ValueType::Port.together(ValueType::Integer), Some(ValueType::Integer));
+        assert_eq!(ValueType::Port.together(ValueType::Number), Some(ValueType::Number));
+        assert_eq!(ValueType::Port.together(ValueType::Port), Some(ValueType::Port));
+        assert_eq!(ValueType::Port.together(ValueType::Text), None);
+        assert_eq!(ValueType::Boolean.together(ValueType::Integer), None);
     }
 
     #[test]
     fn every_sort_is_written_with_its_word() {
-        for (word, sort) in SORTS {
-            assert_eq!(serde_json::to_value(sort).unwrap(), word);
-            assert_eq!(sort.to_string(), word);
+        for (word, value_type) in VALUE_TYPES {
+            assert_eq!(serde_json::to_value(value_type).unwrap(), word);
+            assert_eq!(value_type.to_string(), word);
         }
     }
 }
