@@ -27,6 +27,7 @@ mod foresight;
 mod helping;
 mod history;
 mod import;
+mod interrupt;
 mod language;
 mod making;
 mod manager;

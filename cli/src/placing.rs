@@ -1,12 +1,12 @@
-//! Placements that are left to the planner: how long it may look, and how far it is.
+//! Runs the planner with a time limit, shows its progress, and ends it early on Ctrl-C.
 
-use crate::{failure::Failure, progress::ProgressLine};
+use crate::{failure::Failure, interrupt::Interruptible, progress::ProgressLine};
 use application::{Application, Choice, Existing, Expansion};
 use clap::Args;
-use planner::Progress;
+use planner::{Method, Progress};
 use std::time::{Duration, Instant};
 
-/// How long the planner may look.
+/// Limits for the planner.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct PlacingOptions {
     /// Where placement is left to the planner: after so many seconds, the best answer so far is taken
@@ -21,18 +21,24 @@ impl PlacingOptions {
     }
 }
 
-/// Lets the planner work for so many seconds, and shows how far it is.
+/// Lets the planner work until the time limit or Ctrl-C, and shows its best answer and proven bound meanwhile.
 pub(crate) fn watched<T>(seconds: u64, work: impl FnOnce(&mut dyn FnMut(&Progress) -> bool) -> T) -> T {
     let begun = Instant::now();
     let limit = Duration::from_secs(seconds);
+    let interruptible = Interruptible::begin();
     let mut line = ProgressLine::new();
     let done = work(&mut |progress| {
         line.show(|| {
             let said = |value: Option<i128>| value.map_or("none".into(), |value| value.to_string());
             let (best, bound) = (said(progress.best), said(progress.bound));
-            format!("goal {}: best so far {best}, proven bound {bound}", progress.goal + 1)
+            let method = match progress.method {
+                Method::Bounding => String::new(),
+                Method::Listing => ", searching all columns".to_owned(),
+                Method::Branching => format!(", too many columns to list, {} branches open", progress.open),
+            };
+            format!("goal {}: best so far {best}, proven bound {bound}{method}", progress.goal + 1)
         });
-        begun.elapsed() < limit
+        begun.elapsed() < limit && !interruptible.is_asked_to_end()
     });
     line.done();
     done
