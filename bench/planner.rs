@@ -167,7 +167,7 @@ fn growth() -> Vec<Table> {
         ),
         of(
             "Growth with types (5 classes, 10 instances of each type)",
-            [5, 10, 20, 40, 80].map(|n| row("types", n, generated(5, 1_000, n, 10 * n))).into(),
+            [5, 10, 20, 40, 80, 120, 160, 200].map(|n| row("types", n, generated(5, 1_000, n, 10 * n))).into(),
         ),
         of(
             "Growth with instances (5 classes, 20 types)",

@@ -25,6 +25,7 @@ mod files;
 mod helping;
 mod history;
 mod import;
+mod interrupt;
 mod language;
 mod manager;
 mod moment;

@@ -1,21 +1,27 @@
-//! The planner at work on this machine: its time limit, and its progress.
+//! Runs the planner with a time limit, shows its progress, and ends it early on Ctrl-C.
 
-use crate::progress::ProgressLine;
-use planner::Progress;
+use crate::{interrupt::Interruptible, progress::ProgressLine};
+use planner::{Method, Progress};
 use std::time::{Duration, Instant};
 
-/// Lets the planner work for so many seconds, and shows how far it is.
+/// Lets the planner work until the time limit or Ctrl-C, and shows its best answer and proven bound meanwhile.
 pub(crate) fn watched<T>(seconds: u64, work: impl FnOnce(&mut dyn FnMut(&Progress) -> bool) -> T) -> T {
     let begun = Instant::now();
     let limit = Duration::from_secs(seconds);
+    let interruptible = Interruptible::begin();
     let mut line = ProgressLine::new();
     let done = work(&mut |progress| {
         line.show(|| {
             let said = |value: Option<i128>| value.map_or("none".into(), |value| value.to_string());
             let (best, bound) = (said(progress.best), said(progress.bound));
-            format!("goal {}: best so far {best}, proven bound {bound}", progress.goal + 1)
+            let method = match progress.method {
+                Method::Bounding => String::new(),
+                Method::Listing => ", searching all columns".to_owned(),
+                Method::Branching => format!(", too many columns to list, {} branches open", progress.open),
+            };
+            format!("goal {}: best so far {best}, proven bound {bound}{method}", progress.goal + 1)
         });
-        begun.elapsed() < limit
+        begun.elapsed() < limit && !interruptible.is_asked_to_end()
     });
     line.done();
     done

@@ -28,6 +28,7 @@
 pub mod configuration;
 pub mod explain;
 pub mod language;
+pub mod memory;
 mod model;
 mod placement;
 pub mod plan;

@@ -3,6 +3,7 @@
 use crate::configuration::Configuration;
 use crate::explain::{Contradiction, contradiction};
 use crate::language::{Goal, GoalMeasure};
+use crate::memory::Memory;
 use crate::model::{Model, ModelError, Row, Selection};
 use crate::placement::placed;
 use crate::problem::Problem;
@@ -10,7 +11,7 @@ use crate::sequence::{Circle, Sequence, sequence};
 pub use crate::solve::Unfinished;
 use crate::solve::engine::{Engine, Microlp};
 use crate::solve::watch::{Progress, Watch};
-use crate::solve::{Answer, GoalResult, solve};
+use crate::solve::{Answer, GoalResult, solve, solve_from};
 use crate::verify::{Fault, Standard, binding_goal_values, cost, faults, goal_values, unmet_demands};
 use crate::wiring::wire;
 
@@ -75,22 +76,41 @@ pub fn plan(problem: &Problem, go_on: &mut dyn FnMut(&Progress) -> bool) -> Resu
     plan_with(problem, &mut Microlp::default(), go_on)
 }
 
+/// As [`plan`], starting from what is remembered of a similar problem; afterwards this one is remembered.
+pub fn plan_again(
+    problem: &Problem,
+    memory: &mut Memory,
+    go_on: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Plan, PlanError> {
+    planned(problem, memory, &mut Microlp::default(), go_on)
+}
+
 /// As [`plan`], with another engine for linear programs.
 pub fn plan_with(
     problem: &Problem,
     engine: &mut dyn Engine,
     go_on: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Plan, PlanError> {
+    planned(problem, &mut Memory::of_today(problem), engine, go_on)
+}
+
+fn planned(
+    problem: &Problem,
+    memory: &mut Memory,
+    engine: &mut dyn Engine,
+    go_on: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Plan, PlanError> {
     let mut watch = Watch::new(go_on);
     let model = Model::new(problem, &Selection::everything(problem))?;
-    match solve(&model, engine, &mut watch) {
+    match solve_from(&model, &memory.seeds(problem), engine, &mut watch) {
         Answer::Infeasible => {
             Ok(Plan { contradiction: contradiction(problem, engine, &mut watch), ..Plan::without(Status::Infeasible) })
         }
         Answer::Unknown { bound, reason } => {
             Ok(Plan { bound, unfinished: Some(reason), ..Plan::without(Status::Unknown) })
         }
-        Answer::Placed { uses, goals, unfinished, .. } => {
+        Answer::Placed { uses, goals, unfinished, pool, .. } => {
+            memory.learn(problem, &model, &uses, &pool);
             let mut target = placed(problem, &model, &uses);
             let Some(wired) = wire(problem, &target, engine, &mut watch) else {
                 // Counts that were accepted can be wired, unless numbers are too large to compute with.

@@ -76,9 +76,9 @@ fn the_steps_are_printed_with_the_answer() {
             "4 nodes",
             "  node       cost  components",
             "  large[0]    100  MessageReceiver",
-            "  large[1]    100  AttachmentAnalyzer",
+            "  large[1]    100  MessageAnalyzer",
             "  xlarge[0]   199  AttachmentAnalyzer, MessageAnalyzer",
-            "  xlarge[1]   199  2 MessageAnalyzer",
+            "  xlarge[1]   199  AttachmentAnalyzer, MessageAnalyzer",
             "6 bindings",
             "  MessageAnalyzer_0 AA → AttachmentAnalyzer_0",
             "  MessageAnalyzer_1 AA → AttachmentAnalyzer_0",
@@ -87,13 +87,13 @@ fn the_steps_are_printed_with_the_answer() {
             "  inst_mr MA → MessageAnalyzer_1",
             "  inst_mr MA → inst_ma",
             "5 steps, up then down",
-            "  new AttachmentAnalyzer_0 on large[1]",
-            "  new MessageAnalyzer_0 on xlarge[1] with AA → AttachmentAnalyzer_0",
+            "  new AttachmentAnalyzer_0 on xlarge[1]",
+            "  new MessageAnalyzer_0 on large[1] with AA → AttachmentAnalyzer_0",
             "  new MessageAnalyzer_1 on xlarge[1] with AA → AttachmentAnalyzer_0",
             "  bind inst_mr MA → MessageAnalyzer_0",
             "  bind inst_mr MA → MessageAnalyzer_1",
         ]
     );
     assert_eq!(report.to_json(0.0)["strategy"], "up then down");
-    assert_eq!(report.to_json(0.0)["steps"][0], "new AttachmentAnalyzer_0 on large[1]");
+    assert_eq!(report.to_json(0.0)["steps"][0], "new AttachmentAnalyzer_0 on xlarge[1]");
 }

@@ -108,12 +108,13 @@ impl<'a> Posing<'a> {
         if findings.count() > known {
             return None;
         }
-        // What nobody says: cost matters first, then how much there is; and the least disturbance always decides last.
+        // Without preferences, cost comes first. The number of components and then the least disruption decide last.
         let mut usual = Vec::new();
         if requirements.goals.is_empty() {
             usual.push("cost");
-            usual.extend(counts.contains(&None).then_some("(sum ?x in components: ?x)"));
         }
+        // Counts that are left open are as small as the goals before allow.
+        usual.extend(counts.contains(&None).then_some("(sum ?x in components: ?x)"));
         if !requirements.goals.iter().any(|it| it.text == "stopped") {
             usual.push("stopped");
         }

@@ -17,6 +17,8 @@ mod filters;
 mod roomy;
 mod surplus;
 
+use crate::memory::Seed;
+use crate::model::columns::Column;
 use crate::model::{Measure, Model, Row};
 use crate::solve::Uses;
 use crate::solve::boxes::tighten;
@@ -47,6 +49,68 @@ impl Reduced {
         let mut reduced = roomy::split(model);
         cover(&mut reduced.model);
         reduced
+    }
+
+    /// The group of the original model that a group was made from.
+    pub(crate) fn origin(&self, group: usize) -> usize {
+        self.origins[group]
+    }
+
+    /// Columns of remembered contents; and, if there are nodes enough for all that was used, a placement of it.
+    pub(crate) fn seeded(&self, seeds: &[Seed]) -> (Vec<Column>, Option<Uses>) {
+        let mut columns: Vec<Column> = Vec::new();
+        let mut left: Vec<i64> = seeds.iter().map(|seed| seed.used).collect();
+        let mut uses: Uses = Vec::new();
+        let mut complete = seeds.iter().any(|seed| seed.used > 0);
+        let nothing = vec![0_i64; self.model.types()];
+        for (position, group) in self.model.groups.iter().enumerate() {
+            let split = self.split.contains(&self.origins[position]);
+            let first = self.model.groups[..position].iter().all(|other| other.class != group.class);
+            let own = || seeds.iter().enumerate().filter(|(_, seed)| seed.class == group.class);
+            let mut free = group.number();
+            if split {
+                // Slots hold one instance each: as many are used as the node hosted, today's first.
+                let kind = group.most.iter().position(|most| *most > 0).unwrap_or(0);
+                let earlier: i64 = uses
+                    .iter()
+                    .filter(|(column, _)| {
+                        self.origins[column.group] == self.origins[position] && column.counts[kind] > 0
+                    })
+                    .map(|(_, number)| number)
+                    .sum();
+                let wanted: i64 = own().map(|(_, seed)| seed.used * seed.counts[kind]).sum();
+                let number = (wanted - earlier).clamp(0, free);
+                free -= number;
+                if number > 0 {
+                    uses.push((self.model.column(position, group.most.clone()), number));
+                }
+            } else {
+                // Nodes that can keep what they host come first.
+                for same in [true, false] {
+                    for (place, seed) in own().filter(|(_, seed)| (seed.counts == group.today) == same) {
+                        if !self.model.allows(position, &seed.counts) {
+                            continue;
+                        }
+                        let number = left[place].min(free);
+                        if first || number > 0 {
+                            columns.push(self.model.column(position, seed.counts.clone()));
+                        }
+                        if number > 0 {
+                            left[place] -= number;
+                            free -= number;
+                            uses.push((self.model.column(position, seed.counts.clone()), number));
+                        }
+                    }
+                }
+            }
+            if free > 0 {
+                complete &= self.model.allows(position, &nothing);
+                uses.push((self.model.column(position, nothing.clone()), free));
+            }
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        (columns, complete.then_some(uses))
     }
 
     /// The answer in terms of the original model: how often each column is used, and the value of each variable.

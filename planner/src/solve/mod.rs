@@ -13,6 +13,7 @@ mod search;
 mod stage;
 pub(crate) mod watch;
 
+use crate::memory::Seed;
 use crate::model::columns::Column;
 use crate::model::linear::Linear;
 use crate::model::{Model, Row};
@@ -33,6 +34,9 @@ pub(crate) struct GoalResult {
     /// Nothing can be below this; equal to `value` when proven.
     pub(crate) bound: Option<i128>,
 }
+
+/// Contents that columns were made of, by group of the original model.
+pub(crate) type Pool = Vec<(usize, Vec<i64>)>;
 
 /// Why the best answer is not proven, or none was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +72,7 @@ pub(crate) enum Answer {
         goals: Vec<GoalResult>,
         /// Why a goal is not proven, if one is not.
         unfinished: Option<Unfinished>,
+        pool: Pool,
     },
     Infeasible,
     /// Stopped before any placement was found; a bound for the first goal, if known.
@@ -79,11 +84,15 @@ pub(crate) enum Answer {
 
 /// Solves the model, goal by goal.
 pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_>) -> Answer {
-    let original = model;
+    solve_from(model, &[], engine, watch)
+}
+
+/// As [`solve`], with contents of nodes to begin with.
+pub(crate) fn solve_from(original: &Model, seeds: &[Seed], engine: &mut dyn Engine, watch: &mut Watch<'_>) -> Answer {
     let reduced = Reduced::new(original);
     let model = &reduced.model;
     let mut rows = model.rows.clone();
-    let mut columns: Vec<Column> = Vec::new();
+    let (mut columns, mut guess) = reduced.seeded(seeds);
     let mut cuts = Vec::new();
     let mut best: Option<Incumbent> = None;
     let mut results: Vec<GoalResult> = Vec::new();
@@ -98,7 +107,7 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
             best.value = value_of(&objective, &best.values);
             best
         });
-        let stage = Stage {
+        let mut stage = Stage {
             model,
             engine: &mut *engine,
             watch: &mut *watch,
@@ -110,6 +119,10 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
             columns: &mut columns,
             incumbent,
         };
+        if let Some(uses) = guess.take() {
+            // The last answer may not be one any more.
+            let _ = stage.consider(uses, &[]);
+        }
         match stage.optimise() {
             Outcome::Infeasible if best.is_none() => return Answer::Infeasible,
             // It held a moment ago, so this is the engine's doing.
@@ -154,7 +167,8 @@ pub(crate) fn solve(model: &Model, engine: &mut dyn Engine, watch: &mut Watch<'_
             for (result, goal) in results.iter_mut().zip(&original.goals) {
                 result.value = value_of(&objective(original, goal), &values) + goal.constant;
             }
-            Answer::Placed { uses, values, goals: results, unfinished }
+            let pool = columns.into_iter().map(|column| (reduced.origin(column.group), column.counts)).collect();
+            Answer::Placed { uses, values, goals: results, unfinished, pool }
         }
         None => Answer::Unknown { bound: None, reason: Unfinished::Numerical },
     }
