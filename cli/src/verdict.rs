@@ -114,9 +114,9 @@ impl Verdict {
     }
 
     fn reductions(&self) -> &'static str {
-        match (self.settings.ample, self.faults.repeats() || self.faults.losses > 0) {
+        match (self.settings.ample, self.faults.losses > 0) {
             (false, _) => "none: every single interleaving",
-            (true, true) => "hardly any: these faults can come between any two events",
+            (true, true) => "symmetry; ample sets only once no VM can be lost any more (--full: none)",
             (true, false) => "ample sets and symmetry: what makes no difference is taken once (--full: none)",
         }
     }

@@ -8,8 +8,12 @@
 mod rival;
 
 use model_check::{
+    Faults, Line, Scenario,
     explore::{self, Settings},
-    scenario::shapes::{self, Course},
+    scenario::{
+        Answer, Changes, Expected,
+        shapes::{self, Course},
+    },
 };
 use rival::Walk;
 use stateright::{Checker, Model};
@@ -21,15 +25,18 @@ const RIVAL_STATES: usize = 200_000;
 const WORKED_MIN: f64 = 0.5;
 
 fn main() {
-    // `shapes star 7` looks at one shape of one size.
+    // `shapes star 7` looks at one shape of one size, `shapes star 4 removed` at what comes of a removal at any time.
     if let (Some(shape), Some(size)) = (std::env::args().nth(1), std::env::args().nth(2).and_then(|it| it.parse().ok()))
     {
+        let removed = std::env::args().nth(3).is_some_and(|word| word == "removed");
+        let course = if removed { Course::UpDown } else { Course::Up };
         let scenario = match shape.as_str() {
-            "chain" => shapes::chain(size, Course::Up),
-            "star" => shapes::star(size, Course::Up),
-            "fan" => shapes::fan(size, Course::Up),
-            _ => shapes::diamond(size, Course::Up),
+            "chain" => shapes::chain(size, course),
+            "star" => shapes::star(size, course),
+            "fan" => shapes::fan(size, course),
+            _ => shapes::diamond(size, course),
         };
+        let scenario = if removed { hasty(scenario) } else { scenario };
         let begin = Instant::now();
         let findings = explore::explore_scenario(&scenario, Settings::default());
         println!(
@@ -48,6 +55,13 @@ fn main() {
         ("star of 10, up, symmetry", shapes::star(10, Course::Up), reduced),
         ("diamond of 6, up", shapes::diamond(6, Course::Up), reduced),
         ("running example, up, down, up", shapes::running_example(Course::UpDownUp), reduced),
+        ("star of 4, removal at any time", hasty(shapes::star(4, Course::UpDown)), reduced),
+        ("chain of 4, removal at any time", hasty(shapes::chain(4, Course::UpDown)), reduced),
+        (
+            "chain of 3, removal at any time, a crash and a death",
+            mishap(hasty(shapes::chain(3, Course::UpDown))),
+            reduced,
+        ),
         ("chain of 4, up, no reduction", shapes::chain(4, Course::Up), full),
         ("running example, up, no reduction", shapes::running_example(Course::Up), full),
     ];
@@ -84,6 +98,20 @@ fn main() {
             ours / theirs,
         );
     }
+}
+
+/// The same story, in which no request waits for another.
+fn hasty(scenario: Scenario) -> Scenario {
+    let at_any_time = scenario.lines.iter().map(|line| Line { patient: false, ..line.clone() });
+    Scenario { lines: at_any_time.collect(), ..scenario }
+}
+
+/// The same requests, with a crash and a death at any time; what comes of that is not expected to be one end.
+fn mishap(scenario: Scenario) -> Scenario {
+    let faults = Faults { crashes: 1, deaths: 1, ..Faults::default() };
+    let answers = vec![Answer::Either; scenario.lines.len()];
+    let expected = Expected { answers, changes: Changes::Either, ..Expected::default() };
+    Scenario { faults, expected, ..scenario }
 }
 
 fn rate(states: usize, seconds: f64) -> f64 {

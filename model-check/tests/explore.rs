@@ -74,10 +74,32 @@ fn no_reduction_hides_a_breach() {
     assert!(refuted.len() >= 2);
     for scenario in refuted {
         for (ample, symmetry) in [(false, false), (true, false), (false, true), (true, true)] {
-            let findings = explore::explore_scenario(&scenario, Settings { ample, symmetry, ..Settings::default() });
+            let findings = explore::explore_scenario(&scenario, Settings { ample, symmetry, ..Settings::full() });
             let property = findings.breach.map(|(breach, _)| breach.property);
             assert_eq!(property, Some(property::AS_TOLD), "{} with {ample}, {symmetry}", scenario.name);
         }
+    }
+}
+
+/// A counterexample is a real run, whatever was left out while it was looked for: it leads to an end that breaks the story,
+/// and letters that come a second time are in it.
+#[test]
+fn a_counterexample_with_repeated_letters_can_be_retraced() {
+    let text = "faults: 1 crash\nvm a : app imports e from db\nvm b : db exports e\n----\napp stopped\n";
+    let scenario = Scenario::parse("claim", text).expect("the scenario is well written");
+    for settings in [Settings::default(), Settings { links: true, ..Settings::full() }, Settings::full()] {
+        let (breach, way) = explore::explore_scenario(&scenario, settings).breach.expect("app is started");
+        assert_eq!(breach.property, property::AS_TOLD);
+        let mut world = scenario.world();
+        for action in way {
+            assert!(world.actions().contains(&action), "{action} is not possible with {settings:?}");
+            world.apply(action);
+        }
+        assert!(
+            world.actions().iter().all(|action| action.is_fault()),
+            "the way does not lead to an end: {settings:?}"
+        );
+        assert!(!scenario.expected.objections_at_end(&world).is_empty());
     }
 }
 

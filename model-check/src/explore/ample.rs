@@ -8,24 +8,42 @@
 //! `q`. Every way from `w` to an end takes `q` at some time, because nothing else makes it impossible; and moving it to the
 //! front changes no world behind it. So taking `q` alone loses no end. It loses no breach either if `q` is *invisible*: it
 //! changes no agent and no host, and what it changes in the manager cannot undo a breach. The worlds that are skipped have
-//! the agents and hosts of a world that is not. No action is put off for ever, because `q` is taken at once.
+//! the agents and hosts of a world that is not. No action is postponed forever, because `q` is taken at once.
 //!
 //! # What is independent of what
 //!
 //! Actions that make different machines step commute, whatever they say: a letter is appended to a link while another one
-//! is taken from its front. So only what reaches the manager can depend on a report or on the arrival of a VM. A report or
-//! arrival is taken first only while
+//! is taken from its front. So only what reaches the manager can depend on a report or on the arrival of a VM. Nothing is
+//! taken first while the operator may ask for something at any time, or a VM may be lost or declared lost; then nothing
+//! but reports and arrivals of *other* VMs can reach the manager before a report of this one. Reports that are taken first
+//! make the manager say nothing. There are two rules.
 //!
-//! - nothing dies, fails, is lost, or comes twice, in the whole script: then components only come nearer to what is
-//!   predicted, but for news that something is *not* as predicted any more, which are not taken first. (A component that
-//!   may die can be as predicted for a while and then no more; whether the manager calls a phase done in between depends
-//!   on what it hears when.)
-//! - the operator asks for nothing before everything has come to rest, and at most one change runs: then nothing but
-//!   reports and arrivals reaches the manager;
-//! - the manager does not react to it.
+//! **One change, no faults.** Components only come nearer to what is predicted, but for news that something is *not* as
+//! predicted any more, which are not taken first. What is waited for becomes true and stays true, so the manager goes on
+//! when the last of it is heard, in whatever order. (A component that may die can be as predicted for a while and then no
+//! more; whether the manager calls a phase done in between depends on what it hears when. So the rule is not for faults.)
 //!
-//! That this is so is checked in every world of small systems ([`super::independence`]), and by comparing explorations
-//! with and without it.
+//! **No change can tell the difference.** With several changes, or faults, nothing is assumed of what other VMs report. The
+//! report tells conditions and holdings, of nothing that failed or recovers, and nothing that is gone. All phases are
+//! posted and no need is to be ordered, so predictions stay as they are, and whether a component of this VM agrees with
+//! its prediction depends on the reports of this VM alone, which are ordered. Then for each change one of these holds:
+//!
+//! - what it knows of this VM is the same before and after;
+//! - it waits, before and after, for this VM to answer or to remove something (or to come, and then to answer). Until this
+//!   VM reports again, the change neither ends nor calls a roll, whatever the others say;
+//! - it waits, before and after, for a component of this VM to be as predicted, and calls no roll. Again it cannot end.
+//!
+//! A later change also waits while an earlier one moves what it watches. If it does not wait for this VM by itself, then
+//! every earlier change must be of the first two sorts, which leave unchanged what it moves on this VM.
+//!
+//! That all this is so is not believed but checked: in every world of small systems, after everything that can happen
+//! first ([`super::independence`]); and by comparing explorations with and without reductions. A mutant of the rules is
+//! explored without.
+//!
+//! # What is not kept
+//!
+//! A world in which an action is taken first has one successor. It is checked on the way, but not remembered: its agents
+//! and hosts are those of the world that follows, and a manager that has nothing to do stays so.
 
 use super::{
     atlas::{CLOUD, MANAGER, OPERATOR},

@@ -26,9 +26,9 @@ pub(super) struct Atlas {
     pub(super) items: Interner<Item>,
     pub(super) actions: Interner<Action>,
     pub(super) places: RwLock<Places>,
-    /// What machines did, by part and input: the dearest thing to compute, so no thread computes it twice.
+    /// What machines did, by part and input: the most expensive thing to compute, so the threads share it.
     pub(super) stepped: RwLock<FxHashMap<(u32, u32), Arc<Stepped>>>,
-    /// The leaves of parts, by slot and part: with symmetry the next dearest.
+    /// The leaves of parts, by slot and part: with symmetry, the second most expensive.
     pub(super) leaves: RwLock<FxHashMap<(u32, u32), Arc<Leaves>>>,
 }
 

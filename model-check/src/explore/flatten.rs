@@ -66,8 +66,8 @@ impl Mention {
     }
 }
 
-/// Where a leaf is: by roles, by what really stands there, and of whom that speaks. The two are the same while it speaks of
-/// nobody, and then they are reckoned once.
+/// The path of a leaf: with roles, with the actual names and numbers, and which replicas it mentions. The first two are the
+/// same while it mentions none, and are then computed once.
 #[derive(Clone, Copy, Debug, Default)]
 struct Path {
     by_role: u128,
@@ -76,19 +76,19 @@ struct Path {
 }
 
 impl Path {
-    /// A path that speaks of nobody.
-    fn of_nobody(hash: u128) -> Self {
+    /// A path that mentions no replica.
+    fn of_none(hash: u128) -> Self {
         Self { by_role: hash, as_is: hash, mention: Mention::None }
     }
 
     fn child(self, token: u64) -> Self {
-        self.child_of(&Self::of_nobody(token.into()))
+        self.child_of(&Self::of_none(token.into()))
     }
 
     fn child_of(self, other: &Self) -> Self {
         let by_role = join(self.by_role, other.by_role);
         match self.mention.and(other.mention) {
-            Mention::None => Self::of_nobody(by_role),
+            Mention::None => Self::of_none(by_role),
             mention => Self { by_role, as_is: join(self.as_is, other.as_is), mention },
         }
     }
@@ -185,7 +185,7 @@ impl<'a> Flattener<'a> {
                 as_is: join(u128::from(kind), u128::from(token)),
                 mention: Mention::One(replica),
             },
-            None => Path::of_nobody(join(u128::from(kind), u128::from(token))),
+            None => Path::of_none(join(u128::from(kind), u128::from(token))),
         };
         let path = it.path.child_of(&leaf);
         it.emit(path);
@@ -210,7 +210,7 @@ impl<'a> Flattener<'a> {
 const NAME: u64 = 1;
 const NUMBER: u64 = 2;
 const ENTRY: u64 = 3;
-/// The number of an order: a name for what it made, or a measure of how far somebody is.
+/// The number of an order: a name for what it made, or a measure of how far a VM is.
 const ORDER: u64 = 4;
 /// Keeps roles apart from what really stands there.
 const ROLE: u128 = 1 << 100;

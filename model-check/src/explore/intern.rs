@@ -18,7 +18,7 @@ pub(super) fn fingerprint<T: Hash>(value: &T) -> u128 {
 
 /// Makes 128-bit fingerprints that are the same on every machine. Each word is taken in by a step that loses nothing: two
 /// different states stay different, and two different words make one state into different ones. The constants are odd and
-/// otherwise arbitrary; nobody chooses worlds to make them collide.
+/// otherwise arbitrary; worlds are not chosen by an adversary.
 struct Printer(u128);
 
 impl Printer {

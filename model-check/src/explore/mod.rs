@@ -128,7 +128,7 @@ pub fn explore(script: &Arc<[Line]>, faults: Faults, settings: Settings) -> Find
     Search::new(script, faults, None, settings).run(&mut |_| {})
 }
 
-/// The same without faults, for one who wants to be told how far it is.
+/// Explores a script without faults, and reports progress after each level.
 pub fn explore_script(script: &Arc<[Line]>, settings: Settings, watch: &mut dyn FnMut(Progress)) -> Findings {
     Search::new(script, Faults::default(), None, settings).run(watch)
 }
@@ -138,7 +138,7 @@ pub fn explore_scenario(scenario: &Scenario, settings: Settings) -> Findings {
     explore_watched(scenario, settings, &mut |_| {})
 }
 
-/// The same, for one who wants to be told how far it is.
+/// Explores a scenario, and reports progress after each level.
 pub fn explore_watched(scenario: &Scenario, settings: Settings, watch: &mut dyn FnMut(Progress)) -> Findings {
     Search::new(&scenario.lines, scenario.faults, Some(&scenario.expected), settings).run(watch)
 }
@@ -207,7 +207,7 @@ impl Level {
     }
 }
 
-/// What one thread brings home from one level.
+/// What one thread found in one level.
 #[derive(Default)]
 struct Harvest {
     next: Level,
@@ -279,21 +279,21 @@ impl<'a> Search<'a> {
         self.breach.lock().expect("no thread panics while it holds the breach").clone()
     }
 
-    /// Lets every thread take worlds of this level, a handful at a time.
+    /// Lets the threads expand the worlds of this level, a batch at a time.
     fn walk_level(&self, walkers: &mut [Walker<'_>], level: &Level) -> Vec<Harvest> {
-        const HANDFUL: usize = 256;
+        const BATCH: usize = 256;
         // A small level is not worth a second thread.
         let size = level.worlds.len();
-        let threads = walkers.len().min(size.div_ceil(HANDFUL)).max(1);
+        let threads = walkers.len().min(size.div_ceil(BATCH)).max(1);
         let next = AtomicUsize::new(0);
         let work = |walker: &mut Walker<'_>| {
             let mut harvest = Harvest::default();
             loop {
-                let from = next.fetch_add(HANDFUL, Ordering::Relaxed);
+                let from = next.fetch_add(BATCH, Ordering::Relaxed);
                 if from >= size {
                     return harvest;
                 }
-                for place in from..size.min(from + HANDFUL) {
+                for place in from..size.min(from + BATCH) {
                     self.expand(walker, level.world(place), &mut harvest);
                 }
             }
@@ -425,11 +425,13 @@ impl<'a> Search<'a> {
         let mut walker = self.walker();
         let (mut row, mut print, mut changed) = (walker.row(&world), 0, Vec::new());
         let mut told = Vec::new();
+        // Without the reduction of links, a letter that comes a second time is an action of the way itself.
+        let drops = |world: &World, action: Action| self.settings.links && world.part(world::source(action)).repeats();
         for (place, number) in way.iter().enumerate() {
             let mut next = Some((*self.atlas.actions.value(*number).0, *number));
             while let Some(action) = next {
                 // What comes a second time is dropped first.
-                while world.part(world::source(action.0)).repeats() {
+                while drops(&world, action.0) {
                     told.push(action.0);
                     world.apply(action.0);
                 }
@@ -442,8 +444,7 @@ impl<'a> Search<'a> {
             }
         }
         // At an end nothing is left that could come a second time.
-        while let Some(action) = world.actions().into_iter().find(|action| world.part(world::source(*action)).repeats())
-        {
+        while let Some(action) = world.actions().into_iter().find(|action| drops(&world, *action)) {
             told.push(action);
             world.apply(action);
         }
