@@ -41,7 +41,9 @@ variants! {
         AddComponent, RemoveComponent, RestartComponent, RetryComponent, SkipComponent, SetNeed, AddBinding,
         RemoveBinding, ForgetVm, RollCall,
     }
-    Fact { ComponentIs, BindingHeld, OperationFailed, ComponentGone, BindingGone, VmIs }
+    Fact {
+        ComponentIs, BindingHeld, OperationFailed, ComponentGone, BindingGone, VmIs, Pending, ValueWithdrawn,
+    }
     Notice { Bind, Started, UnbindRequired, UnbindConfirmed }
     HostOutcome { Done, Failed, Died }
     AgentAlarm { Retry, Steady }
@@ -213,6 +215,8 @@ fn facts() -> Vec<(&'static str, Fact)> {
         ("it is gone", Fact::ComponentGone { component }),
         ("the binding is gone", Fact::BindingGone { binding: BindingId(8) }),
         ("the VM is started", Fact::VmIs { state: VmState::Started }),
+        ("it waits for its loans", Fact::Pending { component, pending: true }),
+        ("the value is not used any more", Fact::ValueWithdrawn { binding: BindingId(8) }),
     ]
 }
 

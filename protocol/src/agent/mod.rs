@@ -241,6 +241,10 @@ impl<'a> Turn<'a> {
             if component.reported.replace(condition) != Some(condition) {
                 self.facts.push(Fact::ComponentIs { component: id, condition });
             }
+            let pending = component.is_pending();
+            if std::mem::replace(&mut component.reported_pending, pending) != pending {
+                self.facts.push(Fact::Pending { component: id, pending });
+            }
         }
         let state = self.agent.state();
         if std::mem::replace(&mut self.agent.reported, state) != state {
@@ -273,6 +277,7 @@ impl<'a> Turn<'a> {
     fn put(&mut self, id: ComponentId, state: ComponentState) {
         let component = self.component(id);
         component.bereft &= state.is_running();
+        component.uses_lost &= state.is_running();
         match state {
             ComponentState::Starting => component.holdings.tell(true),
             ComponentState::Started | ComponentState::Stopping | ComponentState::Failed(Operation::Stop) => {}

@@ -4,15 +4,18 @@
 //! It orders no steps: agents find the right order among themselves. What it adds is the whole view: it refuses what
 //! cannot work, predicts the end, and tells the operator when the reports agree with the prediction.
 //!
-//! Reading order: [`CloudManager::step`] here; `accept` turns a change into checked edits; `phases` posts them and waits;
+//! Reading order: [`CloudManager::step`] here; `accept` turns a change into checked edits; `posting` posts them, `phases` waits;
 //! `cancel` takes a change back; `reports` hears what agents and the cloud say; `predict` computes the expected end; `book` is what it all works on.
 
 mod accept;
 mod book;
 mod cancel;
 mod cycle;
+mod departures;
+mod edit;
 mod import;
 mod phases;
+mod posting;
 mod precedence;
 mod predict;
 mod reports;
