@@ -60,6 +60,7 @@ fn complaints(root: &Path) -> io::Result<Vec<String>> {
     let mut complaints = Vec::new();
     let mut manifests = BTreeMap::new();
     let mut lengths = BTreeMap::new();
+    let (mut specification, mut sources) = (String::new(), Vec::new());
     for path in files(root)? {
         let place = place(root, &path);
         let Ok(text) = fs::read_to_string(&path) else { continue };
@@ -68,10 +69,17 @@ fn complaints(root: &Path) -> io::Result<Vec<String>> {
             complaints.extend(in_rust_file(&place, &text));
             lengths.insert(place.clone(), text.lines().count());
         }
+        if place == "docs/PROTOCOL.md" {
+            specification.clone_from(&text);
+        }
+        if place.starts_with("protocol/src/") {
+            sources.push(text.clone());
+        }
         if let Some(folder) = place.strip_suffix("/Cargo.toml") {
             manifests.insert(folder.to_string(), text);
         }
     }
+    complaints.extend(crate::rules::complaints(&specification, sources.iter().map(String::as_str)));
     complaints.extend(about_arrows(&manifests));
     complaints.extend(about_lengths(&lengths, LONG));
     Ok(complaints)
