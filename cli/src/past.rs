@@ -86,9 +86,8 @@ fn of_manager(entry: &Entry) -> Option<Input> {
             }
             ManagerEvent::FromCloud(outcome) => manager::Input::FromCloud(outcome),
             ManagerEvent::AlarmRang(alarm) => manager::Input::AlarmRang(alarm),
-            ManagerEvent::Question { .. } | ManagerEvent::QuestionAbout { .. } | ManagerEvent::Patience(_) => {
-                return None;
-            }
+            ManagerEvent::Patience(limit) => manager::Input::SuspicionLimit(limit),
+            ManagerEvent::Question { .. } | ManagerEvent::QuestionAbout { .. } => return None,
         },
         Entry::Acknowledged { .. } | Entry::Met { .. } => return None,
     }))

@@ -48,7 +48,7 @@ variants! {
     HostOutcome { Done, Failed, Died }
     AgentAlarm { Retry, Steady }
     AgentInput { FromManager, FromPeer, FromHost, AlarmRang }
-    ManagerInput { FromOperator, FromAgent, FromCloud, AlarmRang }
+    ManagerInput { FromOperator, FromAgent, FromCloud, AlarmRang, SuspicionLimit }
     ManagerAlarm { CreateAgain, Suspicion }
     CloudOutcome { Created, CreateFailed, Destroyed, Silent, Heard, Lost }
     Request { Make, Retry, Skip, DeclareLost, Cancel }
@@ -275,6 +275,7 @@ fn manager_inputs() -> Vec<(&'static str, manager::Input)> {
         ("a report", ManagerInput::FromAgent(VmId(2), report)),
         ("an outcome", ManagerInput::FromCloud(CloudOutcome::Created(VmId(2)))),
         ("an alarm", ManagerInput::AlarmRang(ManagerAlarm::CreateAgain(VmId(2)))),
+        ("the limit of suspicion", ManagerInput::SuspicionLimit(Some(60_000))),
     ]
 }
 

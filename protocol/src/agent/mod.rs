@@ -22,7 +22,7 @@ pub use loan::{Loan, LoanState, Loans};
 
 use crate::{
     BindingId, ComponentId, Fact, HostOutcome, HostTask, Notice, Operation, Order, OrderNumber, Report, ShortMap,
-    ShortSet, VmId, VmState,
+    ShortSet, VmId, VmState, bounds::FACTS_PER_REPORT_MAX,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -200,6 +200,8 @@ struct Turn<'a> {
     /// Notices between two components of this VM.
     local: VecDeque<Notice>,
     facts: Vec<Fact>,
+    /// The last order before this step.
+    answered: OrderNumber,
     /// Whether the input was an order, which is always answered.
     ordered: bool,
 }
@@ -207,6 +209,7 @@ struct Turn<'a> {
 impl<'a> Turn<'a> {
     fn new(agent: &'a mut VmAgent) -> Self {
         Self {
+            answered: agent.last_order,
             agent,
             outputs: Vec::new(),
             touched: ShortSet::default(),
@@ -251,8 +254,14 @@ impl<'a> Turn<'a> {
             self.facts.push(Fact::VmIs { state });
         }
         if self.ordered || !self.facts.is_empty() {
-            let report = Report { through: self.agent.last_order, facts: std::mem::take(&mut self.facts) };
-            self.outputs.push(Output::ToManager(report));
+            let mut facts = std::mem::take(&mut self.facts);
+            // Only the last of several reports answers the order: it is answered once all that came of it is told.
+            while facts.len() > FACTS_PER_REPORT_MAX {
+                let rest = facts.split_off(FACTS_PER_REPORT_MAX);
+                self.outputs.push(Output::ToManager(Report { through: self.answered, facts }));
+                facts = rest;
+            }
+            self.outputs.push(Output::ToManager(Report { through: self.agent.last_order, facts }));
         }
     }
 

@@ -48,6 +48,9 @@ pub enum Input {
     FromCloud(CloudOutcome),
     /// An alarm that was set has rung.
     AlarmRang(Alarm),
+    /// From now on, a VM that is suspected for so many milliseconds is declared lost; or never. Suspicions that have begun end
+    /// as they would have.
+    SuspicionLimit(Option<u64>),
 }
 
 /// What the operator asks for.
@@ -228,11 +231,6 @@ impl CloudManager {
         self.suspicion_ms_max
     }
 
-    /// From now on, suspicions last so long. Those that have begun end as they would have.
-    pub fn set_suspicion_ms_max(&mut self, suspicion_ms_max: Option<u64>) {
-        self.suspicion_ms_max = suspicion_ms_max;
-    }
-
     /// Takes one input to its end: records what it says, then posts whatever may now be posted.
     pub fn step(&mut self, input: Input) -> Vec<Output> {
         let mut turn = Turn { manager: self, outputs: Vec::new(), touched: BTreeSet::new() };
@@ -241,6 +239,7 @@ impl CloudManager {
             Input::FromAgent(vm, report) => turn.hear(vm, report),
             Input::FromCloud(outcome) => turn.record(outcome),
             Input::AlarmRang(alarm) => turn.wake(alarm),
+            Input::SuspicionLimit(limit) => turn.manager.suspicion_ms_max = limit,
         }
         turn.settle();
         turn.outputs
