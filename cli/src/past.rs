@@ -105,9 +105,9 @@ fn of_manager(entry: &Entry) -> Option<Input> {
             }
             ManagerEvent::FromCloud(outcome) => manager::Input::FromCloud(outcome),
             ManagerEvent::AlarmRang(alarm) => manager::Input::AlarmRang(alarm),
+            ManagerEvent::Patience(limit) => manager::Input::SuspicionLimit(limit),
             ManagerEvent::Question { .. }
             | ManagerEvent::QuestionAbout { .. }
-            | ManagerEvent::Patience(_)
             | ManagerEvent::Submitted(_)
             | ManagerEvent::RolloutCancelled(..)
             | ManagerEvent::RolloutPromoted(..) => return None,

@@ -479,10 +479,7 @@ impl Machine for Manager {
             LocalEvent::QuestionAbout { number, component, question } => {
                 self.pass_on_about(number, component, question)
             }
-            LocalEvent::Patience(suspicion_ms_max) => {
-                self.books.manager.set_suspicion_ms_max(suspicion_ms_max);
-                Vec::new()
-            }
+            LocalEvent::Patience(limit) => self.step(at, Input::SuspicionLimit(limit), None),
         };
         self.advance_rollouts(at, &mut outputs);
         outputs

@@ -199,7 +199,7 @@ fn action_of(place: Place, input: &Input) -> Option<Action> {
             Action::Cloud(*vm)
         }
         (_, Input::Manager(manager::Input::FromCloud(CloudOutcome::Lost(vm)))) => Action::Declare(*vm),
-        (_, Input::Manager(manager::Input::FromCloud(_))) => return None,
+        (_, Input::Manager(manager::Input::FromCloud(_) | manager::Input::SuspicionLimit(_))) => return None,
         (_, Input::Manager(manager::Input::AlarmRang(alarm))) => Action::RingManager(*alarm),
         (Place::Agent(vm), Input::Agent(input)) => match input {
             agent::Input::FromManager(_) => Action::Order(vm),

@@ -187,7 +187,10 @@ impl Inspector {
                 Fact::ComponentIs { component, .. } => self.component(world, agent, *component),
                 Fact::ComponentGone { component } => self.lent_by(world, *component),
                 Fact::BindingHeld { binding, .. } | Fact::BindingGone { binding } => self.binding(world, *binding),
-                Fact::OperationFailed { .. } | Fact::VmIs { .. } => None,
+                Fact::OperationFailed { .. }
+                | Fact::VmIs { .. }
+                | Fact::Pending { .. }
+                | Fact::ValueWithdrawn { .. } => None,
             }),
             Output::Agent(_) | Output::Manager(_) => None,
         })

@@ -331,22 +331,13 @@ fn excused(world: &World) -> Excused {
 /// Whoever is told that a change is done can rely on it: with no change under way, everything is as predicted.
 pub const DONE: &str = "what is done is done: with no change under way, nothing moves";
 
-/// What a manager has called done too early. A provider waits for nobody who only knows its values; so such a client, and
-/// whoever depends on it, may still be on its way down when the provider is gone.
+/// What a manager has called done too early.
 pub fn while_idle(world: &World) -> Option<Breach> {
     let (manager, book) = (world.manager(), world.manager().book());
     if !manager.is_idle() {
         return None;
     }
-    let knows = |it: &&ComponentEntry| it.kind.imports.values().any(|import| import.need.is_value());
-    let mut open: Vec<&ComponentEntry> = book.components().filter(knows).collect();
-    let mut late: BTreeSet<&Name> = BTreeSet::new();
-    while let Some(entry) = open.pop() {
-        if late.insert(&entry.name) {
-            open.extend(book.lent(entry).map(|binding| book.client_of(binding)));
-        }
-    }
-    let wrong = book.components().filter(|entry| !late.contains(&entry.name)).find_map(|entry| {
+    let wrong = book.components().find_map(|entry| {
         let agent = world.agent(book.vm_of(entry).id?)?;
         let component = agent.components().get(&entry.id?)?;
         let (state, rebinds) = (component.state(), component.task_state() == TaskState::UnderWay(Operation::Rebind));

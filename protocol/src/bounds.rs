@@ -19,5 +19,8 @@ pub const KIND_NAMES_MAX: usize = 2_000;
 /// Components on one VM. The manager refuses the change that would add one more.
 pub const COMPONENTS_PER_VM_MAX: usize = 20_000;
 
+/// Facts in one report, so that it fits into one message whatever they are. An agent tells more in several reports.
+pub const FACTS_PER_REPORT_MAX: usize = 32_000;
+
 /// Wishes in one change. The manager refuses a larger change.
 pub const WISHES_MAX: usize = 4_000_000;

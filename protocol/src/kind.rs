@@ -33,6 +33,20 @@ impl Need {
         matches!(self, Self::Value(_))
     }
 
+    /// Whether a client with this need can do without any provider.
+    pub fn is_weak(self) -> bool {
+        matches!(self, Self::Weak(_))
+    }
+
+    /// Whether a client with this need may start and stay up with that many providers: started ones, or for values,
+    /// announced ones.
+    pub fn is_met_by(self, providers: u32) -> bool {
+        match self {
+            Self::Strong(number) | Self::Value(number) => providers >= number,
+            Self::Weak(_) => true,
+        }
+    }
+
     /// The same sort of need with another number.
     pub fn with_number(self, number: u32) -> Self {
         match self {

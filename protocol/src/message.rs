@@ -137,6 +137,19 @@ pub enum Fact {
         /// Which state.
         state: VmState,
     },
+    /// The component waits for loans that it has recalled for now, or for a rebind that leaves out what was lost; or no longer.
+    /// While it does, neither it nor its clients have come to rest.
+    Pending {
+        /// Which one.
+        component: ComponentId,
+        /// Whether it does.
+        pending: bool,
+    },
+    /// The client on this VM no longer uses a value that was withdrawn; its provider did not wait for that.
+    ValueWithdrawn {
+        /// The binding.
+        binding: BindingId,
+    },
 }
 
 /// How a component is, as far as the manager needs to know.

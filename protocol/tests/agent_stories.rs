@@ -4,9 +4,11 @@ mod lone;
 
 use lone::{HERE, Lone, THERE, bind, confirm, name, recall, started, values};
 use protocol::{
-    BindingId, ComponentId, ComponentState, Export, Import, Instruction, Kind, Need, Operation, Patience, Ticket, VmId,
-    VmState,
-    agent::{Alarm, Input},
+    BindingId, ComponentId, ComponentState, Export, Fact, Import, Instruction, Kind, Need, Operation, Order,
+    OrderNumber, Patience, Ticket, VmId, VmState,
+    agent::{Alarm, Input, Output},
+    bounds::FACTS_PER_REPORT_MAX,
+    wire,
 };
 
 fn kind(need: Need) -> Kind {
@@ -211,4 +213,29 @@ fn a_vm_is_started_exactly_when_all_its_components_are() {
     assert!(lone.done(other, 1).ends_with("vm started"));
     lone.order(Instruction::RemoveComponent { component: one });
     assert!(lone.done(one, 2).ends_with("gone, vm started"), "the one that is left is started");
+}
+
+#[test]
+fn more_facts_than_a_report_may_have_are_told_in_order_and_only_the_last_report_answers() {
+    let (mut lone, client) = holder(kind(Need::Weak(0)));
+    let bindings = 1_000..1_000 + u64::try_from(FACTS_PER_REPORT_MAX).expect("it is small") + 10;
+    for binding in bindings.clone() {
+        lone.hear(bind(binding, client.0, "1"));
+        lone.hear(started(binding));
+    }
+    let before = lone.agent.last_order();
+    let order = Order { number: OrderNumber(900_000), instruction: Instruction::ForgetVm { vm: THERE } };
+    let said = lone.agent.step(Input::FromManager(order));
+    let reports: Vec<_> =
+        said.iter().filter_map(|it| if let Output::ToManager(it) = it { Some(it) } else { None }).collect();
+    let told: Vec<_> = reports.iter().map(|report| (report.through, report.facts.len())).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(told[0], (before, FACTS_PER_REPORT_MAX));
+    assert_eq!(told[1].0, OrderNumber(900_000));
+    let lost = reports.iter().flat_map(|report| &report.facts).filter_map(|fact| match fact {
+        Fact::BindingHeld { binding, held: false } => Some(binding.0),
+        _ => None,
+    });
+    assert!(lost.eq(std::iter::once(5).chain(bindings)));
+    assert!(reports.iter().all(|report| wire::encode(report).is_ok()), "each fits into a message");
 }

@@ -41,12 +41,14 @@ variants! {
         AddComponent, RemoveComponent, RestartComponent, RetryComponent, SkipComponent, SetNeed, AddBinding,
         RemoveBinding, ForgetVm, RollCall,
     }
-    Fact { ComponentIs, BindingHeld, OperationFailed, ComponentGone, BindingGone, VmIs }
+    Fact {
+        ComponentIs, BindingHeld, OperationFailed, ComponentGone, BindingGone, VmIs, Pending, ValueWithdrawn,
+    }
     Notice { Bind, Started, UnbindRequired, UnbindConfirmed }
     HostOutcome { Done, Failed, Died }
     AgentAlarm { Retry, Steady }
     AgentInput { FromManager, FromPeer, FromHost, AlarmRang }
-    ManagerInput { FromOperator, FromAgent, FromCloud, AlarmRang }
+    ManagerInput { FromOperator, FromAgent, FromCloud, AlarmRang, SuspicionLimit }
     ManagerAlarm { CreateAgain, Suspicion }
     CloudOutcome { Created, CreateFailed, Destroyed, Silent, Heard, Lost }
     Request { Make, Retry, Skip, DeclareLost, Cancel }
@@ -213,6 +215,8 @@ fn facts() -> Vec<(&'static str, Fact)> {
         ("it is gone", Fact::ComponentGone { component }),
         ("the binding is gone", Fact::BindingGone { binding: BindingId(8) }),
         ("the VM is started", Fact::VmIs { state: VmState::Started }),
+        ("it waits for its loans", Fact::Pending { component, pending: true }),
+        ("the value is not used any more", Fact::ValueWithdrawn { binding: BindingId(8) }),
     ]
 }
 
@@ -271,6 +275,7 @@ fn manager_inputs() -> Vec<(&'static str, manager::Input)> {
         ("a report", ManagerInput::FromAgent(VmId(2), report)),
         ("an outcome", ManagerInput::FromCloud(CloudOutcome::Created(VmId(2)))),
         ("an alarm", ManagerInput::AlarmRang(ManagerAlarm::CreateAgain(VmId(2)))),
+        ("the limit of suspicion", ManagerInput::SuspicionLimit(Some(60_000))),
     ]
 }
 

@@ -6,8 +6,8 @@
 
 use protocol::agent::{Alarm, Input, Note, VmAgent};
 use protocol::letter::{Question, Statement, ToAgent, ToManager};
-use protocol::wire::{self, WireError};
-use protocol::{ComponentId, HostOutcome, HostTask, Instruction, Notice, Order, OrderNumber, Report, VmId, agent};
+use protocol::wire;
+use protocol::{ComponentId, HostOutcome, HostTask, Instruction, Notice, Order, VmId, agent};
 use runtime::engine::{Machine, Moment, Output};
 use runtime::identity::{Identity, Ticket};
 use runtime::{Error, PeerId};
@@ -129,17 +129,16 @@ impl Agent {
         if let Input::FromManager(Order { instruction: Instruction::ForgetVm { vm }, .. }) = &input {
             outputs.push(Output::Revoke(PeerId(vm.0)));
         }
-        let answered = self.books.agent.last_order();
         for output in self.books.agent.step(input) {
-            self.pack(at, answered, output, &mut outputs);
+            self.pack(at, output, &mut outputs);
         }
         outputs
     }
 
-    /// Encodes what the machine says; `answered` is the order up to which it had answered before.
-    fn pack(&mut self, at: Moment, answered: OrderNumber, output: agent::Output, outputs: &mut Outputs) {
+    /// Encodes what the machine says.
+    fn pack(&mut self, at: Moment, output: agent::Output, outputs: &mut Outputs) {
         match output {
-            agent::Output::ToManager(report) => send_report(answered, report, outputs),
+            agent::Output::ToManager(report) => outputs.push(send(PeerId::MANAGER, &ToManager::Report(report))),
             agent::Output::ToPeer(vm, notice) => outputs.push(send(PeerId(vm.0), &notice)),
             agent::Output::ToHost(task) => {
                 self.books.tasks.insert(task.component, task.clone());
@@ -231,64 +230,4 @@ fn send<L: Serialize>(to: PeerId, letter: &L) -> Output<Effect> {
         to,
         wire::encode(letter).expect("what an agent says is bounded, and far shorter than a message may be"),
     )
-}
-
-/// Sends a report in one message, or in several if it is too long: a VM with very many bindings can lose them all in
-/// one step. Only the last message answers the order, because an order is answered once all its consequences have been
-/// reported; to the manager the others are like reports without an order. A report that fits into one message is never
-/// split: replaying a journal must lead to the messages that were sent.
-fn send_report(answered: OrderNumber, report: Report, outputs: &mut Outputs) {
-    let letter = ToManager::Report(report);
-    match (wire::encode(&letter), letter) {
-        (Err(WireError::TooLong), ToManager::Report(Report { through, mut facts })) if facts.len() > 1 => {
-            let rest = facts.split_off(facts.len() / 2);
-            send_report(answered, Report { through: answered, facts }, outputs);
-            send_report(answered, Report { through, facts: rest }, outputs);
-        }
-        (encoded, _) => {
-            outputs
-                .push(Output::Send(PeerId::MANAGER, encoded.expect("one fact is far shorter than a message may be")));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use protocol::{BindingId, Fact};
-
-    /// The reports that the manager is sent.
-    fn sent(answered: u64, report: Report) -> Vec<Report> {
-        let mut outputs = Vec::new();
-        send_report(OrderNumber(answered), report, &mut outputs);
-        let reports = outputs.iter().map(|output| match output {
-            Output::Send(PeerId::MANAGER, bytes) => match wire::decode(bytes).unwrap() {
-                ToManager::Report(report) => report,
-                other => panic!("{other:?}"),
-            },
-            other => panic!("{other:?}"),
-        });
-        reports.collect()
-    }
-
-    fn losing(bindings: u64) -> Report {
-        let lost = |binding| Fact::BindingHeld { binding: BindingId((1 << 40) + binding), held: false };
-        Report { through: OrderNumber(7), facts: (0..bindings).map(lost).collect() }
-    }
-
-    #[test]
-    fn a_report_that_is_too_long_is_told_in_order_and_answers_with_its_last_letter_only() {
-        let reports = sent(6, losing(400_000));
-        let through: Vec<u64> = reports.iter().map(|report| report.through.0).collect();
-        assert_eq!(through, [6, 6, 6, 6, 6, 6, 6, 7]);
-        let facts: Vec<Fact> = reports.into_iter().flat_map(|report| report.facts).collect();
-        assert_eq!(facts, losing(400_000).facts);
-    }
-
-    #[test]
-    fn a_report_that_fits_is_one_letter() {
-        for report in [losing(0), losing(1), losing(50_000)] {
-            assert_eq!(sent(6, report.clone()), [report]);
-        }
-    }
 }

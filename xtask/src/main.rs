@@ -5,6 +5,7 @@
 mod gate;
 mod mutants;
 mod packages;
+mod rules;
 mod tidy;
 
 use std::{env, path::PathBuf, process::ExitCode};

@@ -67,6 +67,7 @@ fn complaints(root: &Path) -> io::Result<Vec<String>> {
     let mut bans = BTreeMap::new();
     let mut lengths = BTreeMap::new();
     let (mut glossary, mut code) = (String::new(), BTreeMap::<String, String>::new());
+    let (mut specification, mut sources) = (String::new(), Vec::new());
     for path in files(root)? {
         let place = place(root, &path);
         let Ok(text) = fs::read_to_string(&path) else { continue };
@@ -79,12 +80,19 @@ fn complaints(root: &Path) -> io::Result<Vec<String>> {
         if place == GLOSSARY {
             glossary.clone_from(&text);
         }
+        if place == "docs/PROTOCOL.md" {
+            specification.clone_from(&text);
+        }
+        if place.starts_with("protocol/src/") {
+            sources.push(text.clone());
+        }
         if let Some(folder) = place.strip_suffix("/Cargo.toml") {
             manifests.insert(folder.to_string(), text);
         } else if let Some(folder) = place.strip_suffix("/clippy.toml") {
             bans.insert(folder.to_string(), text);
         }
     }
+    complaints.extend(crate::rules::complaints(&specification, sources.iter().map(String::as_str)));
     complaints.extend(about_arrows(&manifests));
     complaints.extend(about_bans(&bans));
     complaints.extend(about_glossary(&glossary, &code));

@@ -108,6 +108,12 @@ impl Names {
                 format!("{client} unbound from {provider}")
             }
             Fact::VmIs { state } => format!("VM {}", vm_state(*state)),
+            Fact::ValueWithdrawn { binding } => {
+                let (client, provider) = self.ends(*binding);
+                format!("{client} knows that {provider} is gone")
+            }
+            Fact::Pending { component, pending: true } => format!("{} is pending", self.component(*component)),
+            Fact::Pending { component, pending: false } => format!("{} is at rest", self.component(*component)),
         }
     }
 

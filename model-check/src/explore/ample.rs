@@ -142,10 +142,17 @@ fn is_plain(manager: &CloudManager, input: &manager::Input, vm: VmId) -> bool {
                 known.is_some_and(|it| !it.condition.as_ref().is_some_and(is_failed)) && !is_failed(condition)
             }
             Fact::BindingHeld { .. } | Fact::VmIs { .. } => true,
-            Fact::OperationFailed { .. } | Fact::ComponentGone { .. } | Fact::BindingGone { .. } => false,
+            Fact::OperationFailed { .. }
+            | Fact::ComponentGone { .. }
+            | Fact::BindingGone { .. }
+            | Fact::Pending { .. }
+            | Fact::ValueWithdrawn { .. } => false,
         }),
         manager::Input::FromCloud(CloudOutcome::Created(_)) => book.vm_by_id(vm).is_some_and(|it| !it.is_leaving()),
-        manager::Input::FromOperator(_) | manager::Input::FromCloud(_) | manager::Input::AlarmRang(_) => false,
+        manager::Input::FromOperator(_)
+        | manager::Input::FromCloud(_)
+        | manager::Input::AlarmRang(_)
+        | manager::Input::SuspicionLimit(_) => false,
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::{Answer, Changes, ComponentEnd, Expected, Scenario};
 use crate::{Faults, Line};
-use protocol::{Change, Edit, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire, manager::Request};
+use protocol::{
+    Change, ChangeId, Edit, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire, manager::Request,
+};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// How much there is of it.
@@ -41,6 +43,23 @@ pub fn scenario(name: String, size: Size, mut below: impl FnMut(u64) -> u64) -> 
     }
     let faults = Faults { losses: u32::from(lose), ..Faults::default() };
     Scenario { name, lines: lines.into(), faults, ..Scenario::default() }
+}
+
+/// Makes a scenario in which the last change is cancelled at any time. Changes have any strategy.
+pub fn cancelled(name: String, size: Size, mut below: impl FnMut(u64) -> u64) -> Scenario {
+    let mut scenario = scenario(name, size, &mut below);
+    let mut lines = scenario.lines.to_vec();
+    for line in &mut lines[1..] {
+        if let Request::Make(change) = &mut line.request {
+            (_, change.strategy) = Strategy::NAMES[usize::try_from(below(3)).unwrap_or(0)];
+        }
+    }
+    let last = ChangeId(u64::try_from(lines.len()).unwrap_or(u64::MAX));
+    // Any of them may be refused: what is done already, for one, cannot be cancelled.
+    scenario.expected.answers = vec![Answer::Either; lines.len() + 1];
+    lines.push(Line { request: Request::Cancel(last), patient: false });
+    scenario.lines = lines.into();
+    scenario
 }
 
 /// Makes a hub with two or three replicas that are alike, and one change to the hub: what symmetry is about.

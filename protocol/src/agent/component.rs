@@ -96,14 +96,16 @@ pub struct Component {
     pub(super) task_state: TaskState,
     /// The number of the latest task asked of the host.
     pub(super) serial: u64,
-    /// The start task that began the present run.
-    pub(super) run: u64,
+    /// The start task that began the present run; none if that has ended by itself.
+    pub(super) run: Option<u64>,
     /// The operation that failed last, and how often in a row.
     pub(super) failures: Option<(Operation, u32)>,
     /// It ended by itself and has not started again: loans may still be out.
     pub(super) died: bool,
     /// Something that it held was lost with its VM in the present run, and it has had too little since.
     pub(super) bereft: bool,
+    /// Something that it was told of was lost with its VM, and no rebind has told it so.
+    pub(super) uses_lost: bool,
     /// Deaths since it was last steady.
     pub(super) deaths: u32,
     /// The set of bindings it may use is not the one it was last told.
@@ -112,8 +114,12 @@ pub struct Component {
     pub(super) let_go: ShortSet<BindingId>,
     /// What was installed is removed again.
     pub(super) purged: bool,
+    /// Its stop was skipped, so it may still be running.
+    pub(super) unconfirmed: bool,
     /// What the manager was last told.
     pub(super) reported: Option<Condition>,
+    /// Whether the manager was last told that it waits for something that it will not hear of otherwise.
+    pub(super) reported_pending: bool,
 }
 
 impl Component {
@@ -133,15 +139,18 @@ impl Component {
             holdings: holdings.known(&kind),
             task_state: TaskState::None,
             serial: 0,
-            run: 0,
+            run: None,
             failures: None,
             died: false,
             bereft: false,
+            uses_lost: false,
             deaths: 0,
             changed: false,
             let_go: ShortSet::default(),
             purged: false,
+            unconfirmed: false,
             reported: None,
+            reported_pending: false,
             kind,
         }
     }
@@ -191,7 +200,7 @@ impl Component {
         self.values_of(&loan.export, loan.state() == LoanState::Reference)
     }
 
-    /// Client rules 2 and 7: removed, restarting, an import below its number, or something has come back as something else
+    /// Rule C2: removed, restarting, an import below its number, or something has come back as something else
     /// that it cannot be told of.
     pub fn must_stop(&self) -> bool {
         self.leaving || self.restarting || !self.holdings.are_enough() || self.holdings.call_for_a_restart()
@@ -203,12 +212,17 @@ impl Component {
         self.bereft
     }
 
+    /// Whether it waits for something of which the manager hears in no other way.
+    pub(super) fn is_pending(&self) -> bool {
+        self.loans.await_return() || self.uses_lost
+    }
+
     /// Whether the host has something under way for it.
     pub(super) fn is_busy(&self) -> bool {
         self.task_state.under_way().is_some()
     }
 
-    /// Client rule 1, and after a death: every loan home first.
+    /// Rule C1; and after a death, every loan comes home first.
     pub(super) fn may_start(&self) -> bool {
         self.state == ComponentState::Stopped
             && self.task_state == TaskState::None
@@ -217,7 +231,7 @@ impl Component {
             && !self.must_stop()
     }
 
-    /// Whether it must be told of another set of bindings while it runs: to give something back, even while draining; or
+    /// Rule C5: whether it must be told of another set of bindings while it runs: to give something back, even while draining; or
     /// because something came or went, unless it is about to stop anyway.
     pub(super) fn wants_rebind(&self, dispensable: &ShortSet<BindingId>) -> bool {
         match self.must_stop() {

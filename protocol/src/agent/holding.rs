@@ -74,10 +74,7 @@ pub struct ImportState {
 impl ImportState {
     /// Whether the component may run, as far as this import goes.
     pub fn is_enough(&self) -> bool {
-        match self.need {
-            Need::Strong(number) | Need::Value(number) => self.held >= self.raise.unwrap_or(number),
-            Need::Weak(_) => true,
-        }
+        self.need.with_number(self.raise.unwrap_or(self.need.number())).is_met_by(self.held)
     }
 }
 
@@ -142,12 +139,12 @@ impl Holdings {
         self.all.is_empty()
     }
 
-    /// Client rule 1: every strong import has enough loans and every value import its values.
+    /// Whether every strong import has enough loans and every value import its values (rules C1 and C2).
     pub fn are_enough(&self) -> bool {
         self.imports.values().all(ImportState::is_enough)
     }
 
-    /// Client rule 7: whether something that the present run has held has come back as something else.
+    /// Rule C7: whether something that the present run has held has come back as something else.
     pub(super) fn call_for_a_restart(&self) -> bool {
         self.told.as_ref().is_some_and(|told| told.misses().next().is_some())
     }
@@ -211,7 +208,7 @@ impl Holdings {
         self.recalled.values().flat_map(ShortSet::iter).copied().collect()
     }
 
-    /// Client rule 3: the recalled holdings whose import has enough without them.
+    /// Rule C3: the recalled holdings whose import has enough without them.
     pub(super) fn dispensable(&self) -> ShortSet<BindingId> {
         let spare = |import: &Name| self.imports.get(import).is_none_or(ImportState::is_enough);
         let spared = self.recalled.iter().filter(|(import, _)| spare(import));
@@ -289,6 +286,12 @@ impl Holdings {
             self.unreported.remove(&binding);
         }
         Some(holding)
+    }
+
+    /// Whether a binding may be one of a value. While the component is not yet known, any may.
+    pub(super) fn may_be_value(&self, binding: BindingId) -> bool {
+        let import = self.all.get(&binding).and_then(|holding| self.imports.get(&holding.import));
+        import.is_none_or(|import| import.need.is_value())
     }
 
     /// Sets the number an import needs.

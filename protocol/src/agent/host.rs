@@ -23,9 +23,13 @@ impl Turn<'_> {
         match outcome {
             HostOutcome::Done { values, .. } if awaited => self.done(id, values),
             HostOutcome::Failed { detail, .. } if awaited => self.failed(id, detail),
-            HostOutcome::Died { detail, .. } if state == ComponentState::Started && component.run == serial => {
-                self.died(id, detail);
-            }
+            HostOutcome::Died { detail, .. } if component.run == Some(serial) => match state {
+                ComponentState::Started => self.died(id, detail),
+                ComponentState::Stopped
+                | ComponentState::Starting
+                | ComponentState::Stopping
+                | ComponentState::Failed(_) => self.ended(id),
+            },
             HostOutcome::Done { .. } | HostOutcome::Failed { .. } | HostOutcome::Died { .. } => {
                 self.note(Note::OutcomeTooLate(id));
             }
@@ -41,7 +45,7 @@ impl Turn<'_> {
         match operation {
             Operation::Prepare => self.announce(id, values),
             Operation::Start | Operation::Run => {
-                component.run = component.serial;
+                component.run = Some(component.serial);
                 let (serial, deaths, patience) =
                     (component.serial, component.deaths, component.kind.patience(Operation::Run));
                 self.put(id, ComponentState::Started);
@@ -54,12 +58,14 @@ impl Turn<'_> {
             Operation::Rebind if component.died => self.mourn(id, Arc::from("died while it was to rebind")),
             Operation::Rebind => {
                 component.holdings.rebound(true);
+                component.uses_lost &= component.changed;
                 for binding in std::mem::take(&mut component.let_go) {
                     self.give_back(id, binding);
                 }
             }
             Operation::Stop => {
                 component.restarting = false;
+                component.run = None;
                 self.put(id, ComponentState::Stopped);
             }
             Operation::Purge => component.purged = true,
@@ -83,6 +89,10 @@ impl Turn<'_> {
             component.task_state = TaskState::None;
             return self.put(id, ComponentState::Stopped);
         }
+        // There is nothing left to stop.
+        if operation == Operation::Stop && component.run.is_none() {
+            return self.done(id, Values::new());
+        }
         let before = component.failures.filter(|(failed, _)| *failed == operation).map_or(0, |(_, times)| times);
         component.failures = Some((operation, before + 1));
         let pause = component.kind.patience(operation).pause_ms(before + 1);
@@ -100,6 +110,7 @@ impl Turn<'_> {
         let component = self.component(id);
         component.restarting = false;
         component.died = true;
+        component.run = None;
         component.let_go = Default::default();
         component.deaths += 1;
         self.put(id, ComponentState::Stopped);
@@ -108,6 +119,20 @@ impl Turn<'_> {
         if !self.component(id).is_busy() {
             self.mourn(id, detail);
         }
+    }
+
+    /// A component has ended by itself that was to stop anyway. A stop under way ends as it will; one that failed, or was
+    /// skipped, is now done.
+    fn ended(&mut self, id: ComponentId) {
+        let component = self.component(id);
+        (component.run, component.unconfirmed) = (None, false);
+        let failed = matches!(component.state, ComponentState::Failed(Operation::Stop))
+            || component.task_state == TaskState::Pausing(Operation::Stop);
+        if failed {
+            (component.task_state, component.failures, component.restarting) = (TaskState::None, None, false);
+            self.put(id, ComponentState::Stopped);
+        }
+        self.touched.insert(id);
     }
 
     /// After a death: start again after a pause, or ask a person.
@@ -164,7 +189,7 @@ impl Turn<'_> {
             }
             Alarm::Steady { component: id, serial } => {
                 if let Some(component) = self.agent.components.get_mut(&id)
-                    && component.run == serial
+                    && component.run == Some(serial)
                     && component.state == ComponentState::Started
                 {
                     component.deaths = 0;

@@ -83,6 +83,8 @@ pub struct Loans {
     home: ShortSet<BindingId>,
     lent: ShortSet<BindingId>,
     recalled: ShortSet<BindingId>,
+    /// Those of them that are recalled for now, not for good.
+    recalled_for_now: u32,
 }
 
 impl Loans {
@@ -111,9 +113,14 @@ impl Loans {
         self.all.get(&binding).is_some_and(|loan| loan.told.is_some())
     }
 
-    /// Provider rule 4: a provider stops only when every loan is home.
+    /// Rule P4: a provider stops only when every loan is home.
     pub fn all_home(&self) -> bool {
         self.lent.is_empty() && self.recalled.is_empty()
+    }
+
+    /// Whether a loan is out that was recalled for now. Its client may stop and start again because of that.
+    pub fn await_return(&self) -> bool {
+        self.recalled_for_now > 0
     }
 
     pub(super) fn insert(&mut self, binding: BindingId, loan: Loan) {
@@ -142,6 +149,7 @@ impl Loans {
     }
 
     fn index(&mut self, binding: BindingId, state: LoanState) {
+        self.recalled_for_now += u32::from(state == LoanState::Recalled { last: false });
         match state {
             LoanState::Home => self.home.insert(binding),
             LoanState::Lent => self.lent.insert(binding),
@@ -151,6 +159,7 @@ impl Loans {
     }
 
     fn unindex(&mut self, binding: BindingId, state: LoanState) {
+        self.recalled_for_now -= u32::from(state == LoanState::Recalled { last: false });
         match state {
             LoanState::Home => self.home.remove(&binding),
             LoanState::Lent => self.lent.remove(&binding),

@@ -22,7 +22,7 @@ pub use loan::{Loan, LoanState, Loans};
 
 use crate::{
     BindingId, ComponentId, Fact, HostOutcome, HostTask, Notice, Operation, Order, OrderNumber, Report, ShortMap,
-    ShortSet, VmId, VmState,
+    ShortSet, VmId, VmState, bounds::FACTS_PER_REPORT_MAX,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -200,6 +200,8 @@ struct Turn<'a> {
     /// Notices between two components of this VM.
     local: VecDeque<Notice>,
     facts: Vec<Fact>,
+    /// The last order before this step.
+    answered: OrderNumber,
     /// Whether the input was an order, which is always answered.
     ordered: bool,
 }
@@ -207,6 +209,7 @@ struct Turn<'a> {
 impl<'a> Turn<'a> {
     fn new(agent: &'a mut VmAgent) -> Self {
         Self {
+            answered: agent.last_order,
             agent,
             outputs: Vec::new(),
             touched: ShortSet::default(),
@@ -241,14 +244,24 @@ impl<'a> Turn<'a> {
             if component.reported.replace(condition) != Some(condition) {
                 self.facts.push(Fact::ComponentIs { component: id, condition });
             }
+            let pending = component.is_pending();
+            if std::mem::replace(&mut component.reported_pending, pending) != pending {
+                self.facts.push(Fact::Pending { component: id, pending });
+            }
         }
         let state = self.agent.state();
         if std::mem::replace(&mut self.agent.reported, state) != state {
             self.facts.push(Fact::VmIs { state });
         }
         if self.ordered || !self.facts.is_empty() {
-            let report = Report { through: self.agent.last_order, facts: std::mem::take(&mut self.facts) };
-            self.outputs.push(Output::ToManager(report));
+            let mut facts = std::mem::take(&mut self.facts);
+            // Only the last of several reports answers the order: it is answered once all that came of it is told.
+            while facts.len() > FACTS_PER_REPORT_MAX {
+                let rest = facts.split_off(FACTS_PER_REPORT_MAX);
+                self.outputs.push(Output::ToManager(Report { through: self.answered, facts }));
+                facts = rest;
+            }
+            self.outputs.push(Output::ToManager(Report { through: self.agent.last_order, facts }));
         }
     }
 
@@ -273,6 +286,7 @@ impl<'a> Turn<'a> {
     fn put(&mut self, id: ComponentId, state: ComponentState) {
         let component = self.component(id);
         component.bereft &= state.is_running();
+        component.uses_lost &= state.is_running();
         match state {
             ComponentState::Starting => component.holdings.tell(true),
             ComponentState::Started | ComponentState::Stopping | ComponentState::Failed(Operation::Stop) => {}

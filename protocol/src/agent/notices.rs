@@ -28,6 +28,7 @@ impl Turn<'_> {
         }
     }
 
+    /// Rule C6: a client that is not yet known is waited for, and for one that is gone the agent answers.
     fn hear_bind(&mut self, from: VmId, binding: BindingId, client: ComponentId, import: Name, values: Values) {
         if self.agent.holders.contains_key(&binding) {
             if let Some(client) = self.holder(from, binding) {
@@ -44,7 +45,7 @@ impl Turn<'_> {
             self.note(Note::Parked(binding, client));
             self.agent.parked.entry(client).or_default().bind(binding, holding);
         } else {
-            // The client is gone, and nobody else will say so.
+            // The client is gone, and only this agent can say so.
             return self.tell(from, Notice::UnbindConfirmed { binding, last: true });
         }
         self.agent.holders.insert(binding, client);
@@ -92,7 +93,7 @@ impl Turn<'_> {
         holdings.and_then(|holdings| holdings.get(binding)).map(Holding::state)
     }
 
-    /// A loan is home again.
+    /// Rule P6: a loan is home again.
     fn hear_confirmation(&mut self, from: VmId, binding: BindingId, last: bool) {
         let Some(provider) = self.agent.lenders.get(&binding).copied() else {
             return self.note(Note::NoticeTooLate(binding));
@@ -168,6 +169,9 @@ impl Turn<'_> {
         let Some(holdings) = known.or_else(|| self.agent.parked.get_mut(&client)) else { return };
         let Some(provider_vm) = holdings.get(binding).map(Holding::provider_vm) else { return };
         if last {
+            if holdings.may_be_value(binding) {
+                self.facts.push(Fact::ValueWithdrawn { binding });
+            }
             self.drop_holding(client, binding);
         } else {
             holdings.put(binding, HoldingState::Bound);

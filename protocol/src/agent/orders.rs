@@ -1,6 +1,6 @@
 //! What the manager orders, recorded as facts.
 
-use super::{Component, ComponentState, Loan, LoanState, Note, TaskState, Turn};
+use super::{Component, ComponentState, HoldingState, Loan, LoanState, Note, TaskState, Turn};
 use crate::{BindingId, ComponentId, Fact, Instruction, Notice, Operation, Order, OrderNumber, VmId};
 
 impl Turn<'_> {
@@ -116,14 +116,18 @@ impl Turn<'_> {
                 self.put(id, ComponentState::Stopped);
                 self.done(id, Default::default());
             }
+            // It may still be running, so it is stopped once more before it starts again.
             Operation::Stop => {
+                let (run, unconfirmed) = (component.run, component.run.is_some());
                 self.put(id, ComponentState::Stopping);
                 self.done(id, Default::default());
+                let component = self.component(id);
+                (component.run, component.unconfirmed) = (run, unconfirmed);
             }
         }
     }
 
-    /// Takes a binding back for good. A recall under way is waited for first, so that two answers cannot be confused.
+    /// Rule P5: takes a binding back for good. A recall under way is waited for first, so that two answers cannot be confused.
     fn remove_binding(&mut self, binding: BindingId) {
         let Some(provider) = self.agent.lenders.get(&binding).copied() else {
             // Its client was gone and has said so.
@@ -178,6 +182,8 @@ impl Turn<'_> {
         let Some(client) = self.agent.holders.get(&binding).copied() else { return };
         if let Some(component) = self.agent.components.get_mut(&client) {
             component.changed |= component.holdings.uses(binding);
+            let told = component.holdings.get(binding).is_some_and(|it| it.state() != HoldingState::Bound);
+            component.uses_lost |= told && component.kind.rebinds && component.state.is_running();
             component.let_go.remove(&binding);
             self.touched.insert(client);
         }

@@ -19,7 +19,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Not running: it keeps its loans but gives back at once what is recalled; then it starts, or leaves.
+    /// Rule C4: not running, it keeps what it holds and gives back at once what is recalled; then it starts, or leaves.
     fn while_stopped(&mut self, id: ComponentId) {
         for binding in self.component(id).holdings.recalled() {
             self.give_back(id, binding);
@@ -27,6 +27,10 @@ impl Turn<'_> {
         let component = self.component(id);
         if component.leaving {
             self.leave(id);
+        } else if component.may_start() && component.unconfirmed {
+            component.unconfirmed = false;
+            self.put(id, ComponentState::Stopping);
+            self.stop(id);
         } else if component.may_start() {
             component.changed = false;
             component.died = false;
@@ -50,11 +54,11 @@ impl Turn<'_> {
         }
     }
 
-    /// Running and ready: it lends; or it must stop, and recalls, and stops when every loan is home.
+    /// Running and ready: it lends; or it must stop, and recalls, and stops when every loan is home (rule P4).
     fn while_started(&mut self, id: ComponentId) {
         let component = self.component(id);
         if !component.kind.rebinds {
-            // Even while draining: whoever recalls a loan that is not needed must not wait for this one's own clients.
+            // Even while draining: a provider that recalls a loan that is not needed must not wait for this component's clients.
             for binding in component.holdings.dispensable() {
                 self.give_back(id, binding);
             }
@@ -83,7 +87,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Hands out the export's values, unless the client knows them already or the binding is on its way out.
+    /// Rule P1: hands out the export's values, unless the client knows them already or the binding is on its way out.
     pub(super) fn bind(&mut self, id: ComponentId, binding: BindingId) {
         let component = self.component(id);
         let (edition, announced) = (component.edition, component.announced.is_some());
@@ -100,7 +104,7 @@ impl Turn<'_> {
         self.tell(client_vm, Notice::Bind { binding, client, import, values, ticket });
     }
 
-    /// Provider rule 2: a loan at home goes out; the client knows the values first.
+    /// Rule P2: a loan at home goes out; the client knows the values first.
     fn lend(&mut self, id: ComponentId, binding: BindingId) {
         self.bind(id, binding);
         let loans = &mut self.component(id).loans;
@@ -109,7 +113,7 @@ impl Turn<'_> {
         self.tell(client_vm, Notice::Started { binding });
     }
 
-    /// Provider rule 3: recalls every loan that is out, once. Whoever is removed recalls for good, and also what is at home and
+    /// Rule P3: recalls every loan that is out, once. A component that is removed recalls for good, and also what is at home and
     /// was told of.
     pub(super) fn recall(&mut self, id: ComponentId) {
         let component = self.component(id);
@@ -126,8 +130,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Provider rule 7: removed and stopped, and everybody has let go. Those who only know its values are told, what it holds
-    /// is given back, everything is forgotten.
+    /// Rule P7: removed and stopped, with every loan returned. Clients that only know its values are told, what it holds is given
+    /// back, everything is forgotten.
     fn leave(&mut self, id: ComponentId) {
         self.recall(id);
         let component = self.component(id);
@@ -137,11 +141,14 @@ impl Turn<'_> {
             return;
         }
         let loans: Vec<_> =
-            component.loans.iter().map(|(binding, loan)| (binding, loan.client_vm, loan.told)).collect();
-        for (binding, client_vm, told) in loans {
+            component.loans.iter().map(|(binding, loan)| (binding, loan.client_vm, loan.told, loan.state())).collect();
+        for (binding, client_vm, told, state) in loans {
             self.drop_loan(id, binding);
             if told.is_some() {
                 self.tell(client_vm, Notice::UnbindRequired { binding, last: true });
+            } else if state == LoanState::Reference {
+                // The manager need not wait for a client that never heard of it.
+                self.facts.push(Fact::BindingGone { binding });
             }
         }
         let holdings: Vec<_> =
@@ -151,7 +158,8 @@ impl Turn<'_> {
             self.tell(provider_vm, Notice::UnbindConfirmed { binding, last: true });
         }
         let component = self.component(id);
-        if component.kind.purges && component.serial > 0 && !component.purged {
+        // What may still be in use is not purged.
+        if component.kind.purges && component.serial > 0 && !component.purged && !component.unconfirmed {
             component.state = ComponentState::Stopped;
             self.ask(id, Work::Purge);
         } else {

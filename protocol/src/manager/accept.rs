@@ -1,4 +1,4 @@
-//! From a change, as the operator wrote it, to checked edits; or to every reason why not.
+//! Rule M1: from a change, as the operator wrote it, to checked edits; or to every reason why not.
 //!
 //! A change is first written into the book as a draft: removals, then additions, so that a name can be taken over. Each
 //! check looks at the book as it would then be, after all that was accepted before. If there is any refusal the draft is
@@ -8,8 +8,9 @@ use super::{
     News, Request, Turn,
     book::{BindingEntry, Book, ComponentEntry, Entry, Health, Hearing, VmEntry},
     cancel::Undo,
+    edit::CheckedEdit,
     import::ImportEntry,
-    phases::{CheckedEdit, Running},
+    phases::Running,
 };
 use crate::{
     Change, Edit, Kind, Name, Need, OrderNumber, Refusal, ShortMap, ShortSet, Strategy, VmState, Wire, bounds,
@@ -163,10 +164,10 @@ impl<'a> Draft<'a> {
                 .needs_before
                 .iter()
                 .filter(|(entry, ..)| entry.0 <= self.entries_before)
-                .map(|(entry, name, before)| (*entry, name.clone(), *before, self.needs[&(*entry, name.clone())]))
+                .map(|(entry, name, before)| ((*entry, name.clone()), (*before, self.needs[&(*entry, name.clone())])))
                 .collect(),
             short: self.short_before(recount.iter().copied()),
-            lost_names: std::mem::take(&mut self.lost_names),
+            lost_names: std::mem::take(&mut self.lost_names).into_iter().collect(),
         }
     }
 
@@ -302,6 +303,8 @@ impl<'a> Draft<'a> {
             id: None,
             condition: None,
             expected: false,
+            pending: false,
+            withdrawn: 0,
             vm: home,
             leaving: false,
             left: false,
@@ -374,6 +377,7 @@ impl<'a> Draft<'a> {
             left: false,
             counted: false,
             held: false,
+            withdrawn: false,
         };
         self.book.add_binding(entry, fresh);
         let lender = self.book.components.get_mut(&provider).expect("it was just found");

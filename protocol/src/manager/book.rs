@@ -88,6 +88,10 @@ pub struct ComponentEntry {
     pub condition: Option<Condition>,
     /// Whether it is expected to be started when everything posted has come to rest.
     pub expected: bool,
+    /// Whether its agent last said that it waits for something, and has not come to rest.
+    pub(super) pending: bool,
+    /// How many values were withdrawn from it of which its agent has not said that it knows.
+    pub(super) withdrawn: u32,
     pub(super) vm: Entry,
     pub(super) leaving: bool,
     pub(super) left: bool,
@@ -171,6 +175,8 @@ pub struct BindingEntry {
     pub(super) counted: bool,
     /// Whether its client's agent last said that it does.
     pub(super) held: bool,
+    /// Whether its client's agent said that it knows that its value is withdrawn.
+    pub(super) withdrawn: bool,
 }
 
 impl BindingEntry {
@@ -208,6 +214,8 @@ pub struct Book {
     pub(super) vm_ids: PagedMap<VmId, Entry>,
     pub(super) component_ids: PagedMap<ComponentId, Entry>,
     pub(super) binding_ids: PagedMap<BindingId, Entry>,
+    /// Values whose provider is gone, each with its VM and with the client whose agent has not said that it knows.
+    pub(super) withdrawn: BTreeMap<BindingId, (Entry, Entry)>,
     /// The components that wait for a person because an operation failed for good.
     pub(super) failed: BTreeSet<Entry>,
     pub(super) entries: u64,
@@ -415,6 +423,9 @@ impl Book {
         clients.remove(&entry);
         let component = self.components.remove(&entry).expect("it was just looked up");
         self.failed.remove(&entry);
+        if component.withdrawn > 0 {
+            self.withdrawn.retain(|_, (client, _)| *client != entry);
+        }
         if let Some(id) = component.id {
             self.component_ids.remove(&id);
         }
@@ -425,6 +436,37 @@ impl Book {
             vm.components.remove(&entry);
         }
         (clients, bindings)
+    }
+
+    /// A component is about to be struck out because it is gone. It did not wait for those that only know its values; so the
+    /// manager does.
+    pub(super) fn withdraw_values(&mut self, provider: Entry) {
+        let component = &self.components[&provider];
+        let vm = component.vm;
+        let lends = component
+            .lends
+            .iter()
+            .map(|binding| &self.bindings[binding])
+            .filter(|it| it.need.is_value() && !it.withdrawn);
+        let known: Vec<(BindingId, Entry)> = lends.filter_map(|it| Some((it.id?, it.client))).collect();
+        for (id, client) in known {
+            self.withdrawn.insert(id, (client, vm));
+            self.components.get_mut(&client).expect("a binding has a client").withdrawn += 1;
+        }
+    }
+
+    /// The agent of a client knows that a value was withdrawn; returns the client.
+    pub(super) fn confirm_withdrawal(&mut self, id: BindingId) -> Option<Entry> {
+        let (client, _) = self.withdrawn.remove(&id)?;
+        self.components.get_mut(&client).expect("what is withdrawn has a client").withdrawn -= 1;
+        Some(client)
+    }
+
+    /// The values of what was on a VM, once its neighbours are ordered to forget it: their answers say that they know.
+    pub(super) fn forget_withdrawals(&mut self, vm: Entry) -> Vec<Entry> {
+        let there = self.withdrawn.iter().filter(|(_, (_, at))| *at == vm).map(|(id, _)| *id);
+        let there: Vec<BindingId> = there.collect();
+        there.into_iter().filter_map(|id| self.confirm_withdrawal(id)).collect()
     }
 
     /// Strikes a VM out; its components are gone already.

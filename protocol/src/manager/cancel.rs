@@ -1,4 +1,4 @@
-//! Cancelling a change: what is not posted is dropped, and what is posted is taken back by an ordinary change.
+//! Rule M6: cancelling a change. What is not posted is dropped, and what is posted is taken back by an ordinary change.
 //!
 //! The book keeps, for each change that is not done, what would take it back (`Undo`). A removal or addition that was not
 //! posted is struck out of the book as if it had never been asked for. What was posted is undone by edits like any others:
@@ -12,11 +12,12 @@ use super::{
     CloudManager, News, Output, Turn,
     accept::Draft,
     book::{Book, Entry, Health},
-    phases::{CheckedEdit, Running},
+    edit::CheckedEdit,
+    phases::Running,
 };
 use crate::{ChangeId, Edit, Name, Refusal, Strategy, Wire};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of a change that is cancelled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -41,15 +42,15 @@ pub(super) struct Undo {
     /// All that it adds has a place after the first of these in the book, and none after the second.
     pub(super) entries: (u64, u64),
     /// The VMs that it removes.
-    pub(super) vms: Vec<(Entry, Name)>,
+    pub(super) vms: BTreeMap<Entry, Name>,
     /// The components that it removes, each with the edits that add it again.
-    pub(super) components: Vec<(Entry, Vec<Edit>)>,
+    pub(super) components: BTreeMap<Entry, Vec<Edit>>,
     /// The bindings that it removes, also those that go with a component.
-    pub(super) bindings: Vec<(Entry, Wire)>,
+    pub(super) bindings: BTreeMap<Entry, Wire>,
     /// The needs that it sets: the number before it, and its own.
-    pub(super) needs: Vec<(Entry, Name, u32, u32)>,
+    pub(super) needs: BTreeMap<(Entry, Name), (u32, u32)>,
     /// The names that its VMs took over from lost ones.
-    pub(super) lost_names: Vec<(Name, Entry)>,
+    pub(super) lost_names: BTreeMap<Name, Entry>,
     /// The imports that had too few providers before it.
     pub(super) short: BTreeSet<(Entry, Name)>,
 }
@@ -305,7 +306,7 @@ impl TakingBack<'_, '_> {
     /// Needs get their number from before, unless a later change has set another.
     fn set_needs_back(&mut self) {
         let undo = self.undo;
-        for (entry, name, before, after) in &undo.needs {
+        for ((entry, name), (before, after)) in &undo.needs {
             let Some(component) = self.draft.book.components.get_mut(entry).filter(|it| !it.leaving) else { continue };
             let Some(import) = component.imports.get_mut(name).filter(|it| it.accepted == *after) else { continue };
             let ahead = self.running.ahead.iter().flat_map(|(_, edits)| edits);

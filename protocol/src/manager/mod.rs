@@ -4,16 +4,19 @@
 //! It orders no steps: agents find the right order among themselves. What it adds is the whole view: it refuses what
 //! cannot work, predicts the end, and tells the operator when the reports agree with the prediction.
 //!
-//! Reading order: [`CloudManager::step`] here; `accept` turns a change into checked edits; `phases` posts them and waits;
+//! Reading order: [`CloudManager::step`] here; `accept` turns a change into checked edits; `posting` posts them, `phases` waits;
 //! `cancel` takes a change back; `reports` hears what agents and the cloud say; `predict` computes the expected end; `book` is what it all works on.
 
 mod accept;
 mod book;
 mod cancel;
 mod cycle;
+mod departures;
+mod edit;
 mod import;
 mod outlook;
 mod phases;
+mod posting;
 mod precedence;
 mod predict;
 mod reports;
@@ -47,6 +50,9 @@ pub enum Input {
     FromCloud(CloudOutcome),
     /// An alarm that was set has rung.
     AlarmRang(Alarm),
+    /// From now on, a VM that is suspected for so many milliseconds is declared lost; or never. Suspicions that have begun end
+    /// as they would have.
+    SuspicionLimit(Option<u64>),
 }
 
 /// What the operator asks for.
@@ -227,11 +233,6 @@ impl CloudManager {
         self.suspicion_ms_max
     }
 
-    /// From now on, suspicions last so long. Those that have begun end as they would have.
-    pub fn set_suspicion_ms_max(&mut self, suspicion_ms_max: Option<u64>) {
-        self.suspicion_ms_max = suspicion_ms_max;
-    }
-
     /// Takes one input to its end: records what it says, then posts whatever may now be posted.
     pub fn step(&mut self, input: Input) -> Vec<Output> {
         let mut turn = Turn { manager: self, outputs: Vec::new(), touched: BTreeSet::new() };
@@ -240,6 +241,7 @@ impl CloudManager {
             Input::FromAgent(vm, report) => turn.hear(vm, report),
             Input::FromCloud(outcome) => turn.record(outcome),
             Input::AlarmRang(alarm) => turn.wake(alarm),
+            Input::SuspicionLimit(limit) => turn.manager.suspicion_ms_max = limit,
         }
         turn.settle();
         turn.outputs

@@ -1,4 +1,4 @@
-//! Who goes first: changes side by side, and what one of them waits for another.
+//! Rule M5: changes side by side, and when one of them waits for another.
 //!
 //! A change is posted at once, unless an earlier one has still to post something about the same. What a person says to
 //! whoever failed waits for nobody, because the earlier change waits for it; and an earlier change that cannot go on
@@ -7,9 +7,11 @@
 use super::{
     ChangeState, CloudManager, Waiting,
     book::{Book, Entry},
-    phases::{CheckedEdit, Phase, Running},
+    edit::CheckedEdit,
+    phases::{Phase, Running},
 };
-use crate::{ChangeId, PagedSet};
+use crate::{ChangeId, ComponentState, Need, Operation, PagedSet};
+use std::collections::BTreeSet;
 
 impl CloudManager {
     /// An earlier change that has still to post something about the same components. One that cannot go on without a
@@ -34,10 +36,11 @@ impl CloudManager {
         self.running.range(..change).find(overshadows).map(|(id, _)| *id)
     }
 
-    /// Whether a change waits for something of which an operation has failed for good.
+    /// Whether a change waits for something of which an operation has failed for good, or for something that waits for that.
     fn needs_a_person(&self, running: &Running) -> bool {
-        let Some(phase) = &running.phase else { return false };
-        self.book.failed.iter().any(|entry| phase.unsettled.contains(entry) || phase.outstanding.contains(entry))
+        let Some(phase) = running.phase.as_ref().filter(|_| !self.book.failed.is_empty()) else { return false };
+        let waits = |entry: &Entry| phase.unsettled.contains(entry) || phase.outstanding.contains(entry);
+        self.book.failed.iter().any(waits) || self.book.helpless().iter().any(waits)
     }
 
     /// Whether every component that a change watches is as predicted. One that was cancelled does not wait for what only a
@@ -56,7 +59,7 @@ impl CloudManager {
         if running.cancelled.is_none() || self.book.failed.is_empty() {
             return unsettled.next().is_some();
         }
-        let helpless = self.book.dependents(self.book.failed.iter().copied()).0;
+        let helpless = self.book.helpless();
         unsettled.any(|entry| !helpless.contains(entry))
     }
 
@@ -132,6 +135,43 @@ impl Book {
                 std::iter::once(*entry).chain(ends.filter(unposted)).collect()
             }
         }
+    }
+
+    /// What cannot go on without a person: whatever failed for good, its clients as far as they need it, and what waits for one
+    /// of these to give something back.
+    fn helpless(&self) -> BTreeSet<Entry> {
+        let mut open: Vec<Entry> = self.failed.iter().copied().collect();
+        let (mut found, mut waiting) = (BTreeSet::new(), BTreeSet::new());
+        while let Some(entry) = open.pop() {
+            if !found.insert(entry) {
+                continue;
+            }
+            let component = &self.components[&entry];
+            let state = component.condition.map(|condition| condition.state);
+            waiting.extend(self.vms[&component.vm].leaving.then_some(component.vm));
+            for lent in component.lends.iter().map(|lent| &self.bindings[lent]).filter(|lent| lent.id.is_some()) {
+                match lent.need {
+                    Need::Strong(_) => open.push(lent.client),
+                    // Its values are there, unless it could not announce them.
+                    Need::Value(_) if state == Some(ComponentState::Failed(Operation::Prepare)) => {
+                        open.push(lent.client)
+                    }
+                    Need::Value(_) => {}
+                    Need::Weak(_) => _ = waiting.insert(lent.client),
+                }
+            }
+            // What may be running keeps what it holds.
+            if state.is_some_and(ComponentState::is_running) {
+                for binding in component.borrows() {
+                    let held = &self.bindings[&binding];
+                    waiting.extend(held.left.then_some(binding));
+                    let provider = &self.components[&held.provider];
+                    open.extend((provider.leaving || !self.agrees(held.provider)).then_some(held.provider));
+                }
+            }
+        }
+        found.append(&mut waiting);
+        found
     }
 
     /// The VM of a component, if it is not even asked for yet.

@@ -1,4 +1,4 @@
-//! Prediction: which components will be started when everything posted has come to rest.
+//! Rule M3: prediction, which components will be started when everything posted has come to rest.
 //!
 //! It is the least fixed point of "posted, not removed, and enough providers expected". Strong imports form no cycle, so
 //! it is found by looking again at whatever may have changed, and at its clients, until nothing changes.
@@ -15,10 +15,7 @@ impl Book {
         while let Some(entry) = suspects.pop_first() {
             let Some(component) = self.components.get(&entry) else { continue };
             seen.insert(entry);
-            let enough = component.imports.values().all(|import| match import.need {
-                Need::Strong(number) | Need::Value(number) => import.tally.ready >= number,
-                Need::Weak(_) => true,
-            });
+            let enough = component.imports.values().all(|import| import.need.is_met_by(import.tally.ready));
             let expected = component.is_present() && enough;
             if expected == component.expected {
                 continue;

@@ -28,6 +28,7 @@ impl Turn<'_> {
             }
             Fact::ComponentGone { component } => {
                 let Some(entry) = self.component_on(vm, component) else { return };
+                self.book().withdraw_values(entry);
                 let suspects = self.strike(entry);
                 let (touched, _) = self.book().predict(suspects);
                 self.touched.extend(touched);
@@ -45,6 +46,26 @@ impl Turn<'_> {
                     let (touched, _) = self.book().predict(BTreeSet::from([client]));
                     self.touched.extend(touched);
                 }
+            }
+            Fact::ValueWithdrawn { binding } => {
+                let book = self.book();
+                let posted = book.binding_ids.get(&binding).map(|entry| (book.bindings[entry].client, *entry));
+                let withdrawn = || book.withdrawn.get(&binding).map(|(client, _)| *client);
+                let Some(client) = posted.map(|(client, _)| client).or_else(withdrawn) else { return };
+                // Only the client's VM knows what it knows.
+                if book.components[&client].vm != vm {
+                    return;
+                }
+                match posted {
+                    Some((_, entry)) => book.bindings.get_mut(&entry).expect("it was just found").withdrawn = true,
+                    None => drop(book.confirm_withdrawal(binding)),
+                }
+                self.touched.insert(client);
+            }
+            Fact::Pending { component, pending } => {
+                let Some(entry) = self.component_on(vm, component) else { return };
+                self.book().components.get_mut(&entry).expect("it was just found").pending = pending;
+                self.touched.insert(entry);
             }
             Fact::VmIs { state } => {
                 self.book().vms.get_mut(&vm).expect("it was just found").state = state;

@@ -180,6 +180,8 @@ pub(crate) fn fact() -> impl Strategy<Value = Fact> {
         component().prop_map(|component| Fact::ComponentGone { component }),
         binding().prop_map(|binding| Fact::BindingGone { binding }),
         select(vec![VmState::Empty, VmState::Started, VmState::Stopped]).prop_map(|state| Fact::VmIs { state }),
+        (component(), any::<bool>()).prop_map(|(component, pending)| Fact::Pending { component, pending }),
+        binding().prop_map(|binding| Fact::ValueWithdrawn { binding }),
     ]
 }
 

@@ -158,6 +158,9 @@ fn say_fact(fact: &Fact) -> String {
         Fact::ComponentGone { .. } => "gone".into(),
         Fact::BindingGone { binding } => format!("{binding} gone"),
         Fact::VmIs { state } => format!("vm {state:?}").to_lowercase(),
+        Fact::Pending { pending: true, .. } => "pending".into(),
+        Fact::Pending { pending: false, .. } => "at rest".into(),
+        Fact::ValueWithdrawn { binding } => format!("{binding} no longer used"),
     }
 }
 
