@@ -140,6 +140,7 @@ fn a_removal_that_is_not_posted_is_withdrawn() {
     assert_eq!(outlook, CancelOutlook::Undone { removes: names(&["n"]), adds: names(&[]) });
     outcome_is(&mut stage, &["a", "b"], &["n"]);
     assert_eq!(stage.place("a"), before, "it is the same component");
+    assert!(!stage.manager.book().component(&name("a")).expect("it is there").is_leaving());
 }
 
 #[test]

@@ -345,7 +345,7 @@ impl Turn<'_> {
         running.cancelled = Some(outlook.clone());
         running.look_ahead(book);
         if let Some(phase) = &mut running.phase {
-            kept.iter().for_each(|vm| _ = phase.outstanding.remove(vm));
+            kept.iter().for_each(|vm| phase.outstanding.remove(vm));
         }
         // What is under way would be waited for in vain: the way back begins beside it.
         if running.phase.is_some()

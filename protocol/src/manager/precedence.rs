@@ -154,7 +154,7 @@ impl Book {
                     Need::Strong(_) => open.push(lent.client),
                     // Its values are there, unless it could not announce them.
                     Need::Value(_) if state == Some(ComponentState::Failed(Operation::Prepare)) => {
-                        open.push(lent.client)
+                        open.push(lent.client);
                     }
                     Need::Value(_) => {}
                     Need::Weak(_) => _ = waiting.insert(lent.client),
