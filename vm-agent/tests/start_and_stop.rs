@@ -29,10 +29,12 @@ async fn a_start_is_done_when_the_port_is_open_and_not_before() {
     let mut stage = Stage::new().await;
     let gate = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut recipe = server("tcp", &json!({ "tcp": { "port": "{{ port }}" } }));
-    recipe["environment"]["GATE"] = json!(gate.local_addr().unwrap().to_string());
+    recipe["environment"]["GATE"] = json!(gate.local_addr().expect("it is bound").to_string());
     let start = task(1, &recipe, start());
     stage.begin(&start);
-    let (held_shut, _) = tokio::task::spawn_blocking(move || gate.accept().unwrap()).await.unwrap();
+    let (held_shut, _) = tokio::task::spawn_blocking(move || gate.accept().expect("the component connects"))
+        .await
+        .expect("it does not panic");
     // The process runs, the port is not open: nothing is said.
     assert!(stage.is_silent());
     drop(held_shut);
@@ -44,12 +46,14 @@ async fn a_start_is_done_when_the_port_is_open_and_not_before() {
 
 /// A start that waits at a gate before its port is open.
 async fn held_at_a_gate(stage: &Stage) -> (protocol::HostTask, std::net::TcpStream) {
-    let gate = TcpListener::bind("127.0.0.1:0").unwrap();
+    let gate = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     let mut recipe = server("tcp", &json!({ "tcp": { "port": "{{ port }}" } }));
-    recipe["environment"]["GATE"] = json!(gate.local_addr().unwrap().to_string());
+    recipe["environment"]["GATE"] = json!(gate.local_addr().expect("it is bound").to_string());
     let start = task(1, &recipe, start());
     stage.begin(&start);
-    let (held, _) = tokio::task::spawn_blocking(move || gate.accept().unwrap()).await.unwrap();
+    let (held, _) = tokio::task::spawn_blocking(move || gate.accept().expect("the component connects"))
+        .await
+        .expect("it does not panic");
     (start, held)
 }
 

@@ -11,6 +11,7 @@
 //! | `listen`, `impatient` | TLS connections and their limits |
 //! | `reading` | names, queries and bodies from outside, checked once |
 //! | `applications` | requests about whole applications: planned on threads of their own, then submitted |
+//! | `cancelling` | cancelling changes and rollouts, promoting rollouts |
 //! | `looking`, `asking`, `following` | what is behind the routes: how things are, requests, events as they come |
 //! | `view`, `waits`, `why`, `chronicle` | from book and events to documents |
 //! | `tokens`, `certificate` | who may come in, and how they know that they are here |
@@ -18,6 +19,7 @@
 
 mod applications;
 mod asking;
+mod cancelling;
 mod certificate;
 mod chronicle;
 mod describe;

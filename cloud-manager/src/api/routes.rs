@@ -1,7 +1,7 @@
 //! The one table of routes. The router, the role that each route asks for, and the description all come from it, so that
 //! they cannot differ.
 
-use super::{Api, applications, asking, following, guard::guard, looking, problem::Problem};
+use super::{Api, applications, asking, cancelling, following, guard::guard, looking, problem::Problem};
 use crate::document::Role;
 use axum::{
     Router,
@@ -208,7 +208,7 @@ pub(super) fn table() -> Vec<Route> {
                 OPERATE,
                 "Cancel a change; with dry-run, say what that would do",
                 Gives::Either(&[(202, "Cancellation"), (200, "Cancellation")]),
-                || post(applications::cancel),
+                || post(cancelling::cancel),
             )
         },
         route(
@@ -216,7 +216,7 @@ pub(super) fn table() -> Vec<Route> {
             OPERATE,
             "Let a rollout go on that waits after its canaries, or whose next step was refused",
             ACCEPTED,
-            || post(applications::promote),
+            || post(cancelling::promote),
         ),
         Route {
             query: &[("limit", "at most so many; 50 if nothing is said")],
