@@ -327,7 +327,7 @@ impl Manager {
         match &event.news {
             News::ChangeDone(change) | News::ChangeCancelled(change) => drop(self.books.before.remove(change)),
             News::Cancelling(change, CancelOutlook::Dropped | CancelOutlook::Undone { .. }) => {
-                self.restore(at, *change)
+                self.restore(at, *change);
             }
             _ => {}
         }

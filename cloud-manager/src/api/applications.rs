@@ -6,7 +6,7 @@
 use super::{
     Api,
     problem::{Problem, json},
-    reading::{Asked, Document, Named, Operator, Part},
+    reading::{Asked, Document, Named, Operator},
     view,
 };
 use crate::applications::{
