@@ -9,19 +9,22 @@ use crate::{
 use clap::Args;
 use model_check::{
     World,
-    audit::{self, AGREEMENT, Audit, Past},
+    audit::{self, Audit, Past},
     chart::Chart,
-    property,
+    property::{
+        Asked, Mode,
+        mode::{self, NOT_CHECKED},
+    },
     world::{Event, Output, Place},
 };
 use protocol::ChangeId;
 use protocol::manager::{self, News};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{fmt::Write as _, path::PathBuf};
 
-/// Prove the invariants of a real run from its journals
+/// Check the properties of a real run from its journals
 ///
-/// Steps every machine again by its journal, in an order in which nothing is heard before it was said, and looks at every
+/// Steps every machine again by its journal, in an order in which nothing is received before it was sent, and checks every
 /// property after every step. Changes nothing; the programs may be running.
 #[derive(Args)]
 #[command(after_help = "\
@@ -38,7 +41,7 @@ pub(crate) struct Arguments {
     /// Draw, or list in JSON, only what happened from the acceptance of this change to its end
     #[arg(long, value_name = "NUMBER")]
     change: Option<u64>,
-    /// For programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -55,13 +58,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             |(after, breach)| json!({ "property": breach.property, "detail": breach.detail, "after_steps": after }),
         );
         let change = arguments.change.map(|change| stage(&audit, Some(ChangeId(change)))).transpose()?;
+        let properties: Vec<Value> = mode::all()
+            .map(|name| {
+                let (sign, reason) = mark(&audit, name);
+                let word = match sign {
+                    '✓' if reason.is_some() => "holds in part",
+                    '✓' => "holds",
+                    '✗' => "broken",
+                    '?' => "holds up to the breach",
+                    _ => NOT_CHECKED,
+                };
+                json!({ "property": name, "mark": word, "reason": reason })
+            })
+            .collect();
         screen::print_json(&json!({
             "good": breach.is_none(),
             "machines": pasts.len(),
             "steps": audit.events.len(),
             "beyond": audit.beyond,
             "missing": audit.missing.iter().map(|vm| vm.0).collect::<Vec<_>>(),
-            "at_rest": audit.at_rest,
+            "at_rest": audit.busy.is_none(),
+            "under_way": audit.busy,
+            "properties": properties,
             "breach": breach,
             "messages": change.map(|stage| stage.messages()),
         }))?;
@@ -74,24 +92,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 fn verdict(pasts: &[Past], audit: &Audit) -> String {
     let (steps, machines) = (counted(audit.events.len()), counted(pasts.len()));
     let mut text = match &audit.breach {
-        None => format!("✓ everything held in {steps} steps of {machines} machines\n"),
+        None => format!("✓ everything that was checked held in {steps} steps of {machines} machines\n"),
         Some((after, breach)) => format!("✗ after {} of {steps} steps: {breach}\n", counted(*after)),
     };
-    let sign = if audit.breach.is_none() { '✓' } else { '–' };
-    let looked_at = property::ALL.iter().filter(|(word, _)| *word == "always").map(|(_, name)| *name);
-    let not_asked = [property::MINIMAL, property::DONE];
-    for name in looked_at.filter(|name| !not_asked.contains(name)).chain([AGREEMENT]) {
-        writeln!(text, "  {sign} {name}").expect("writing to a string does not fail");
+    for name in mode::all() {
+        // What no audit can evaluate is in docs/PROPERTIES.md.
+        if let Asked::No(_) = mode::asked(name, Mode::Audit) {
+            continue;
+        }
+        let (sign, reason) = mark(audit, name);
+        let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        writeln!(text, "  {sign} {name}{reason}").expect("writing to a string does not fail");
     }
     let mut note = |note: String| writeln!(text, "  {note}").expect("writing to a string does not fail");
-    if audit.at_rest {
-        note(format!("{sign} {}", property::PREDICTED));
-    } else {
-        note(
-            "– the end was not compared with the prediction, because something is going on or a journal is missing"
-                .into(),
-        );
-    }
     if !audit.missing.is_empty() {
         let missing: Vec<String> = audit.missing.iter().map(ToString::to_string).collect();
         note(format!("? no journal was given of {}", missing.join(", ")));
@@ -100,6 +113,19 @@ fn verdict(pasts: &[Past], audit: &Audit) -> String {
         note(format!("? {} steps at the end were not looked at: another journal ends earlier", counted(audit.beyond)));
     }
     text
+}
+
+/// The sign of a property, and what was not checked of it.
+fn mark(audit: &Audit, name: &str) -> (char, Option<String>) {
+    let broken = audit.breach.as_ref().is_some_and(|(_, breach)| breach.property == name);
+    match audit.asked(name) {
+        _ if broken => ('✗', None),
+        Asked::No(reason) => ('–', Some(format!("{NOT_CHECKED}: {reason}"))),
+        // After the first breach nothing more is looked at.
+        _ if audit.breach.is_some() => ('?', Some("held up to the breach".into())),
+        Asked::Partly(reason) => ('✓', Some(reason)),
+        Asked::Yes(_) => ('✓', None),
+    }
 }
 
 /// Draws one change from the journals in these directories.

@@ -18,6 +18,8 @@ usage: cargo xtask <command>
           installs the servers that one test really runs (root, on Debian)
   soak [FIRST] [LAST]
           long explorations of random applications, by seed
+  properties
+          writes docs/PROPERTIES.md: which property is evaluated in which mode
   mutants [ROW…]
           takes each guard away in a copy; the explorer must notice
 
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
             packages::ensure();
             Ok(())
         }
+        ["properties"] => gate::properties(&root),
         ["soak", ref words @ ..] => gate::soak(&root, words),
         ["mutants", ref rows @ ..] => mutants::run(&root, rows),
         ["help" | "--help" | "-h"] => {

@@ -18,11 +18,11 @@ mod walker;
 use crate::{
     action::Action,
     environment::{Faults, Line},
-    property::{self, Breach, End},
+    property::{self, Breach, Disruption, End},
     scenario::{Answer, Expected, Scenario},
     world::{Event, World},
 };
-use atlas::Atlas;
+use atlas::{Atlas, Stepped};
 use graph::Graph;
 use orbit::Orbits;
 use protocol::Name;
@@ -136,12 +136,14 @@ struct Search<'a> {
     settings: Settings,
     expected: Option<&'a Expected>,
     may_stop: Option<BTreeSet<Name>>,
+    disruption: Disruption,
     /// Components that must be stopped on some path, and have not been seen to.
     unstopped: Mutex<BTreeSet<Name>>,
     orbits: Orbits,
     atlas: Atlas,
     seen: Seen,
-    breach: Mutex<Option<(Breach, u32)>>,
+    /// The first breach: the world that shows it, or the one before the step that does, with that step.
+    breach: Mutex<Option<(Breach, u32, Option<u32>)>>,
     ends: Mutex<BTreeMap<Arc<End>, (usize, u32)>>,
 }
 
@@ -197,6 +199,7 @@ impl<'a> Search<'a> {
             settings,
             expected,
             may_stop: (!disrupted).then(|| property::may_stop(script)),
+            disruption: Disruption::of(script),
             unstopped: Mutex::new(unstopped),
             orbits: if settings.symmetry { Orbits::find(script) } else { Orbits::default() },
             atlas: Atlas::new(),
@@ -242,7 +245,7 @@ impl<'a> Search<'a> {
         Walker::new(&self.atlas, self.faults.repeats(), self.may_stop.as_ref(), &self.orbits)
     }
 
-    fn found(&self) -> Option<(Breach, u32)> {
+    fn found(&self) -> Option<(Breach, u32, Option<u32>)> {
         self.breach.lock().expect("no thread panics while it holds the breach").clone()
     }
 
@@ -292,7 +295,10 @@ impl<'a> Search<'a> {
             row.clear();
             row.extend_from_slice(open.row);
             let mut print = open.print;
-            walker.apply(&mut row, &mut print, action, &mut changed);
+            let stepped = walker.apply(&mut row, &mut print, action, &mut changed);
+            if let Some(breach) = stepped.and_then(|step| self.look_at_step(walker, open, &row, &step)) {
+                self.record_step(breach, open.index, action.1);
+            }
             let orbit = if self.orbits.is_empty() { print } else { walker.print_of_orbit(&row) };
             let (index, new) = self.seen.insert(orbit);
             harvest.graph.edge(open.index, index, action.0.is_message());
@@ -303,10 +309,8 @@ impl<'a> Search<'a> {
             if let Some(expected) = self.expected {
                 self.compare(expected, walker, (open, action), (&row, &changed), index);
             }
-            // Where components stop by themselves, they may do so at any moment.
-            if self.may_stop.is_some()
-                && walker.is_idle(&row)
-                && let Some(breach) = property::while_idle(&walker.world(&row))
+            if walker.is_idle(&row)
+                && let Some(breach) = property::while_idle(&walker.world(&row), &self.disruption)
             {
                 self.record(breach, index);
             }
@@ -315,6 +319,16 @@ impl<'a> Search<'a> {
             }
             harvest.next.push(Open { index, row: &row, print });
         }
+    }
+
+    /// What is wrong with a step, alone or seen together with the whole world after it.
+    fn look_at_step(&self, walker: &mut Walker<'_>, before: Open<'_>, row: &Row, step: &Stepped) -> Option<Breach> {
+        let alone = step.breach.clone();
+        alone.or_else(|| {
+            let outputs = step.look.as_ref()?;
+            let (before, after) = (walker.world(before.row), walker.world(row));
+            property::of_event(before.manager(), &after, outputs, &self.disruption)
+        })
     }
 
     /// Holds one event against what the scenario expects of it.
@@ -346,8 +360,16 @@ impl<'a> Search<'a> {
     fn record(&self, breach: Breach, index: u32) {
         let mut found = self.breach.lock().expect("no thread panics while it holds the breach");
         // Whatever thread comes first: the same breach of the same world each time.
-        if found.as_ref().is_none_or(|(known, at)| (&breach, index) < (known, *at)) {
-            *found = Some((breach, index));
+        if found.as_ref().is_none_or(|(known, at, _)| (&breach, index) < (known, *at)) {
+            *found = Some((breach, index, None));
+        }
+    }
+
+    /// Records a breach that is shown by a step, which may lead to a world that was seen before.
+    fn record_step(&self, breach: Breach, before: u32, action: u32) {
+        let mut found = self.breach.lock().expect("no thread panics while it holds the breach");
+        if found.as_ref().is_none_or(|(known, at, _)| (&breach, before) < (known, *at)) {
+            *found = Some((breach, before, Some(action)));
         }
     }
 
@@ -373,15 +395,15 @@ impl<'a> Search<'a> {
 
     fn conclude(self, mut graph: Graph, complete: bool, sometimes: BTreeSet<&'static str>) -> Findings {
         let states = self.seen.count();
-        let way = |index: u32, graph: &Graph| {
-            graph.way(index).into_iter().map(|it| *self.atlas.actions.value(it).0).collect()
+        let way = |index: u32, last: Option<u32>, graph: &Graph| {
+            graph.way(index).into_iter().chain(last).map(|it| *self.atlas.actions.value(it).0).collect()
         };
         let unstopped = self.unstopped.lock().expect("no thread panics while it holds the names").first().cloned();
         let missing = unstopped.filter(|_| complete).map(|name| {
             let detail = format!("{name} is stopped on no path, and should be on some");
-            (Breach { property: property::AS_TOLD, detail }, 0)
+            (Breach { property: property::AS_TOLD, detail }, 0, None)
         });
-        let breach = self.found().or(missing).map(|(breach, index)| (breach, way(index, &graph)));
+        let breach = self.found().or(missing).map(|(breach, index, last)| (breach, way(index, last, &graph)));
         let bytes_per_state = (self.seen.bytes() + graph.bytes()) / states.max(1);
         let edges = graph.edges();
         let ends = self.ends.into_inner().expect("no thread panics while it holds the ends");
