@@ -4,7 +4,7 @@ use crate::{
     Ending,
     failure::Failure,
     past,
-    screen::{self, Drawing, counted},
+    screen::{self, ChartOptions, Drawing, counted},
 };
 use clap::Args;
 use model_check::{
@@ -20,7 +20,7 @@ use model_check::{
 use protocol::ChangeId;
 use protocol::manager::{self, News};
 use serde_json::{Value, json};
-use std::{fmt::Write as _, path::PathBuf};
+use std::{fmt::Write as _, path::PathBuf, time::Duration};
 
 /// Check the properties of a real run from its journals
 ///
@@ -41,6 +41,8 @@ pub(crate) struct Arguments {
     /// Draw, or list in JSON, only what happened from the acceptance of this change to its end
     #[arg(long, value_name = "NUMBER")]
     change: Option<u64>,
+    #[command(flatten)]
+    drawn: ChartOptions,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -51,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let pasts: Vec<Past> = directories.iter().map(|directory| past::read(directory)).collect::<Result<_, _>>()?;
     let audit = audit::audit(&pasts);
     if let Some(drawing) = arguments.chart {
-        draw(&audit, drawing, arguments.change.map(ChangeId))?;
+        draw(&audit, drawing, arguments.drawn, arguments.change.map(ChangeId))?;
     }
     if arguments.json {
         let breach = audit.breach.as_ref().map(
@@ -129,7 +131,12 @@ fn mark(audit: &Audit, name: &str) -> (char, Option<String>) {
 }
 
 /// Draws one change from the journals in these directories.
-pub(crate) fn draw_change(given: &[PathBuf], drawing: Drawing, change: ChangeId) -> Result<Ending, Failure> {
+pub(crate) fn draw_change(
+    given: &[PathBuf],
+    drawing: Drawing,
+    drawn: ChartOptions,
+    change: ChangeId,
+) -> Result<Ending, Failure> {
     let directories = past::directories(given);
     if directories.is_empty() {
         return Err(Failure::Usage(
@@ -137,20 +144,43 @@ pub(crate) fn draw_change(given: &[PathBuf], drawing: Drawing, change: ChangeId)
         ));
     }
     let pasts: Vec<Past> = directories.iter().map(|directory| past::read(directory)).collect::<Result<_, _>>()?;
-    draw(&audit::audit(&pasts), drawing, Some(change))?;
+    let audit = audit::audit(&pasts);
+    draw(&audit, drawing, drawn, Some(change))?;
+    if drawing == Drawing::Text {
+        screen::print(&format!("\n{}", timeline(&stage(&audit, Some(change))?)))?;
+    }
     Ok(Ending::Done)
 }
 
+/// The timeline of one change from the journals in these directories; nothing if there are none, or it is not in them.
+pub(crate) fn timeline_of(given: &[PathBuf], change: ChangeId) -> Option<String> {
+    let pasts: Vec<Past> = past::directories(given).iter().filter_map(|directory| past::read(directory).ok()).collect();
+    let stage = stage(&audit::audit(&pasts), Some(change)).ok()?;
+    Some(timeline(&stage)).filter(|text| !text.is_empty())
+}
+
+/// One bar for each operation. Clocks of several machines need not agree, so time never goes back.
+fn timeline(stage: &Stage) -> String {
+    let mut latest = Duration::ZERO;
+    let moments = stage.moments.iter().map(|moment| {
+        latest = latest.max(*moment);
+        latest
+    });
+    screen::draw_operations(&stage.events, &moments.collect::<Vec<_>>())
+}
+
 /// Draws the run, or one change of it.
-fn draw(audit: &Audit, drawing: Drawing, change: Option<ChangeId>) -> Result<(), Failure> {
-    let Stage { world, events } = stage(audit, change)?;
-    screen::print(&screen::draw(drawing, &world, &events))
+fn draw(audit: &Audit, drawing: Drawing, drawn: ChartOptions, change: Option<ChangeId>) -> Result<(), Failure> {
+    let Stage { world, events, .. } = stage(audit, change)?;
+    screen::print(&screen::draw(drawing, drawn, &world, &events))
 }
 
 /// A run, and the world that it began in.
 pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) events: Vec<Event>,
+    /// When each event happened.
+    pub(crate) moments: Vec<Duration>,
 }
 
 impl Stage {
@@ -167,7 +197,8 @@ impl Stage {
 fn stage(audit: &Audit, change: Option<ChangeId>) -> Result<Stage, Failure> {
     let events: Vec<Event> = audit.events.iter().map(|(_, event)| event.clone()).collect();
     let mut world = World::new([].into(), model_check::Faults::default());
-    let Some(change) = change else { return Ok(Stage { world, events }) };
+    let moments: Vec<Duration> = audit.events.iter().map(|(at_ms, _)| Duration::from_millis(*at_ms)).collect();
+    let Some(change) = change else { return Ok(Stage { world, events, moments }) };
     let place = |told: fn(&News) -> Option<ChangeId>| {
         events.iter().position(|event| news(event).any(|news| told(news) == Some(change)))
     };
@@ -180,7 +211,7 @@ fn stage(audit: &Audit, change: Option<ChangeId>) -> Result<Stage, Failure> {
             world.relive(*place, input.clone());
         }
     }
-    Ok(Stage { world, events: events[first..=last].to_vec() })
+    Ok(Stage { world, events: events[first..=last].to_vec(), moments: moments[first..=last].to_vec() })
 }
 
 /// What the operator was told in an event.

@@ -215,7 +215,7 @@ fn trace(script: &Arc<[Line]>, report: &Report, place: usize) -> Vec<String> {
     let (world, _) = retrace(script, trace.faults, past);
     let mut end = world.clone();
     let events = coming.iter().map(|action| end.apply(*action)).collect();
-    Stage { world, events }.messages()
+    Stage { world, events, moments: Vec::new() }.messages()
 }
 
 /// What begins when, read off what agents ask of their hosts.

@@ -22,6 +22,8 @@ usage: cargo xtask <command>
           writes docs/PROPERTIES.md: which property is evaluated in which mode
   mutants [ROW…]
           takes each guard away in a copy; the explorer must notice
+  mutants --all [FILE…]
+          the same by rule: negated conditions, dropped statements, swapped arms
 
 example: cargo xtask test";
 

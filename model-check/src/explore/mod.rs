@@ -47,12 +47,14 @@ pub struct Settings {
     pub symmetry: bool,
     /// Give up beyond so many worlds.
     pub states_max: usize,
+    /// A property that is not asked for, to see what the others notice without it.
+    pub without: Option<&'static str>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, ample: true, symmetry: true, states_max: 10_000_000 }
+        Self { threads, ample: true, symmetry: true, states_max: 10_000_000, without: None }
     }
 }
 
@@ -358,6 +360,9 @@ impl<'a> Search<'a> {
     }
 
     fn record(&self, breach: Breach, index: u32) {
+        if self.settings.without == Some(breach.property) {
+            return;
+        }
         let mut found = self.breach.lock().expect("no thread panics while it holds the breach");
         // Whatever thread comes first: the same breach of the same world each time.
         if found.as_ref().is_none_or(|(known, at, _)| (&breach, index) < (known, *at)) {
@@ -367,6 +372,9 @@ impl<'a> Search<'a> {
 
     /// Records a breach that is shown by a step, which may lead to a world that was seen before.
     fn record_step(&self, breach: Breach, before: u32, action: u32) {
+        if self.settings.without == Some(breach.property) {
+            return;
+        }
         let mut found = self.breach.lock().expect("no thread panics while it holds the breach");
         if found.as_ref().is_none_or(|(known, at, _)| (&breach, before) < (known, *at)) {
             *found = Some((breach, before, Some(action)));
