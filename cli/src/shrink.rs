@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// How to draw the shorter run: text, mermaid or svg
     #[arg(long, value_name = "HOW", default_value = "text", hide_possible_values = true)]
     chart: Drawing,
-    /// For programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

@@ -51,7 +51,7 @@ pub(crate) fn stopped(scenario: &Scenario, stopped: &BTreeSet<Name>) -> (String,
     let all = scenario.components();
     let list = |names: Vec<&Name>| {
         let names: Vec<&str> = names.into_iter().map(Name::as_str).collect();
-        if names.is_empty() { "nobody".into() } else { names.join(", ") }
+        if names.is_empty() { "none".into() } else { names.join(", ") }
     };
     (list(stopped.iter().collect()), list(all.difference(stopped).collect()))
 }

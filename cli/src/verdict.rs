@@ -103,7 +103,7 @@ impl Verdict {
         }
         if !self.findings.complete {
             let bound = counted(self.settings.states_max);
-            lines.push(format!("gave up beyond {bound} states: nothing is known of the rest (--states-max N)"));
+            lines.push(format!("stopped at {bound} states: the rest was not explored (--states-max N)"));
         }
         if self.findings.breach.is_some() {
             lines.push("the search ended at the first breach: no way to it is shorter".into());
@@ -125,7 +125,7 @@ impl Verdict {
     fn reductions(&self) -> &'static str {
         match (self.settings.ample, self.faults.repeats() || self.faults.losses > 0) {
             (false, _) => "none: every single interleaving",
-            (true, true) => "hardly any: these faults can come between any two events",
+            (true, true) => "almost nothing: these faults can come between any two events",
             (true, false) => "ample sets and symmetry: what makes no difference is taken once (--full: none)",
         }
     }

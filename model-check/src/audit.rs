@@ -59,7 +59,7 @@ pub struct Audit {
     pub breach: Option<(usize, Breach)>,
     /// Machines that were spoken of and whose journals were not given.
     pub missing: Vec<VmId>,
-    /// Steps that could not be put in order, because the journal of whoever caused them ends earlier: that of a program
+    /// Steps that could not be put in order, because the journal of the machine that caused them ends earlier: that of a program
     /// that still runs, read a moment before the others.
     pub beyond: usize,
     /// What was going on at the end, so that it could not be compared with the prediction; nothing if all was at rest.

@@ -120,7 +120,7 @@ fn cases() -> Vec<Case> {
             after_agent(|agent| {
                 if let Some(id) = number(agent, "app", ComponentState::Started) {
                     edit_agent(agent, |it| {
-                        it["components"][&id]["holdings"]["imports"]["sql"]["need"] = json!({ "Strong": 2 })
+                        it["components"][&id]["holdings"]["imports"]["sql"]["need"] = json!({ "Strong": 2 });
                     });
                 }
             }),

@@ -75,14 +75,14 @@ pub const PREDICTED: &str = "the end is the predicted one";
 /// At rest, what the manager was told is what is so.
 pub const KNOWN: &str = "at rest, the manager knows the state of every component";
 /// A component without `rebind` does not run on with values that were replaced.
-pub const FOLLOWED: &str = "whoever cannot rebind has restarted with values that changed";
+pub const FOLLOWED: &str = "a component that cannot rebind has restarted with values that changed";
 /// A component with `rebind` was told of all that it holds, and of nothing else.
-pub const REBOUND: &str = "whoever can rebind was last told exactly what it holds";
+pub const REBOUND: &str = "a component that can rebind was last told exactly what it holds";
 /// The end does not depend on timing.
 pub const ONE_END: &str = "the end is always the same";
 
 /// The story comes out as its scenario says.
-pub const AS_TOLD: &str = "the story comes out as it is told";
+pub const AS_TOLD: &str = "the expected end is reached";
 
 /// Every property, with its word.
 pub const ALL: [(&str, &str); 23] = [

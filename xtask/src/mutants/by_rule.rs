@@ -9,7 +9,7 @@ use super::{
     workshop::Workshop,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     fs::{self, OpenOptions},
     io::{Read as _, Write as _},
@@ -25,6 +25,8 @@ const HUNT: &str = include_str!("hunt.rs.txt");
 const SELECTOR: &str = include_str!("selector.rs.txt");
 /// A mutant that runs longer does not end.
 const SECONDS_MAX: u64 = 120;
+/// The copy is built so often at most until every switch compiles.
+const BUILDS_MAX: usize = 12;
 const MEMORY_KIB_MAX: u64 = 4_000_000;
 
 /// What became of a mutant.
@@ -67,12 +69,41 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
 
 /// Writes the copy with all mutants in it, and builds it.
 fn build(root: &Path) -> Result<(Workshop, Vec<Site>), String> {
+    let mut barred: BTreeSet<(String, usize)> = BTreeSet::new();
+    for _ in 0..BUILDS_MAX {
+        match build_without(root, &barred) {
+            Ok(built) => {
+                eprintln!("xtask: {} mutants; {} statements cannot be dropped", built.1.len(), barred.len());
+                return Ok(built);
+            }
+            Err(errors) => {
+                let before = barred.len();
+                barred.extend(errors.lines().filter_map(error_place).flat_map(|(file, line)| {
+                    // What the compiler names may be a few lines after what moved the value.
+                    (line.saturating_sub(6)..=line).map(move |line| (file.clone(), line))
+                }));
+                if barred.len() == before {
+                    return Err(errors);
+                }
+            }
+        }
+    }
+    Err("the mutants do not build".into())
+}
+
+/// The file and line of a compiler's error.
+fn error_place(line: &str) -> Option<(String, usize)> {
+    let (file, rest) = line.trim_start().strip_prefix("--> ")?.split_once(':')?;
+    Some((file.to_owned(), rest.split(':').next()?.parse().ok()?))
+}
+
+fn build_without(root: &Path, barred: &BTreeSet<(String, usize)>) -> Result<(Workshop, Vec<Site>), String> {
     let mut workshop = Workshop::open_in(root, "target/mutants-by-rule")?;
     let mut sites = Vec::new();
     let places: Vec<String> = workshop.files().keys().filter(|place| sites::is_mutated(place)).cloned().collect();
     for place in places {
         let text = workshop.files()[&place].clone();
-        let mutated = sites::mutate(&place, &text, &mut sites)?;
+        let mutated = sites::mutate(&place, &text, barred, &mut sites)?;
         workshop.replace(&place, mutated);
     }
     let front = "protocol/src/lib.rs";
