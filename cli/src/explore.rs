@@ -41,7 +41,9 @@ pub(crate) struct Arguments {
     /// How to draw a counterexample: text, mermaid or svg
     #[arg(long, value_name = "HOW", default_value = "text", hide_possible_values = true)]
     chart: Drawing,
-    /// For programs
+    #[command(flatten)]
+    drawn: screen::ChartOptions,
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// Write a counterexample into this file
@@ -100,7 +102,7 @@ fn show_counterexample(arguments: &Arguments, scenario: &Scenario, verdict: &Ver
         return Ok(());
     };
     let (_, events) = explore::retrace(&scenario.lines, scenario.faults, way);
-    let chart = screen::draw(arguments.chart, &scenario.world(), &events);
+    let chart = screen::draw(arguments.chart, arguments.drawn, &scenario.world(), &events);
     let end = screen::coloured(&format!("✗ {breach}"));
     let line = replay_line(arguments, scenario, verdict).unwrap_or_default();
     screen::print_beside(arguments.chart, "\nThe shortest way there:\n\n")?;

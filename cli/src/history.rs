@@ -51,8 +51,10 @@ pub(crate) struct ShowArguments {
     /// Draw who said what to whom, from the journals: text, mermaid or svg
     #[arg(long, value_name = "HOW", hide_possible_values = true, conflicts_with = "json")]
     chart: Option<Drawing>,
+    #[command(flatten)]
+    drawn: screen::ChartOptions,
     /// Data directories whose journals to draw from [default: the manager's and those of its VMs on this machine]
-    #[arg(long, value_name = "DIR", requires = "chart")]
+    #[arg(long, value_name = "DIR")]
     journals: Vec<PathBuf>,
     #[command(flatten)]
     operator: OperatorOptions,
@@ -96,10 +98,10 @@ fn versions(operator: &Operator, name: &str, arguments: &HistoryArguments) -> Re
 
 pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
     let operator = Operator::new(&arguments.operator)?;
+    let here = operator.data.iter().filter(|_| arguments.journals.is_empty());
+    let given: Vec<PathBuf> = arguments.journals.iter().chain(here).cloned().collect();
     if let Some(drawing) = arguments.chart {
-        let here = operator.data.iter().filter(|_| arguments.journals.is_empty());
-        let given: Vec<PathBuf> = arguments.journals.iter().chain(here).cloned().collect();
-        return audit::draw_change(&given, drawing, ChangeId(arguments.change));
+        return audit::draw_change(&given, drawing, arguments.drawn, ChangeId(arguments.change));
     }
     let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", arguments.change))?;
     if arguments.operator.json {
@@ -111,6 +113,10 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
     let accepted = record.accepted_at_ms.map_or("too long ago".into(), moment::date_and_time);
     text += &format!("accepted {accepted} UTC, took {}\n\n", took(&record));
     record.events.iter().for_each(|event| text += &line(event));
+    // The journals may be on another machine; then there is no timeline.
+    if let Some(timeline) = audit::timeline_of(&given, ChangeId(arguments.change)) {
+        text += &format!("\n{timeline}");
+    }
     screen::print(&text)?;
     if !arguments.follow && !io::stdout().is_terminal() {
         return Ok(Ending::Done);

@@ -37,7 +37,9 @@ pub(crate) struct Arguments {
     /// How to draw the run: text, mermaid or svg
     #[arg(long, value_name = "HOW", default_value = "text", hide_possible_values = true)]
     chart: Drawing,
-    /// For programs
+    #[command(flatten)]
+    drawn: screen::ChartOptions,
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// Write the run into this file
@@ -61,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         );
         screen::print_json(&json!({ "good": replay.breach.is_none(), "steps": steps, "breach": breach }))?;
     } else {
-        show(&trace, &replay, arguments.chart)?;
+        show(&trace, &replay, arguments.chart, arguments.drawn)?;
     }
     Ok(if replay.breach.is_none() { Ending::Done } else { Ending::Refuted })
 }
@@ -79,7 +81,12 @@ fn recorded(arguments: &Arguments) -> Result<(Trace, Option<Expected>), Failure>
 }
 
 /// Draws a replay, and says how it ended.
-pub(crate) fn show(trace: &Trace, replay: &Replay, drawing: Drawing) -> Result<(), Failure> {
+pub(crate) fn show(
+    trace: &Trace,
+    replay: &Replay,
+    drawing: Drawing,
+    drawn: screen::ChartOptions,
+) -> Result<(), Failure> {
     let initial = model_check::World::new(trace.script.clone().into(), trace.faults);
     let steps = counted(replay.events.len());
     let end = match &replay.breach {
@@ -87,6 +94,6 @@ pub(crate) fn show(trace: &Trace, replay: &Replay, drawing: Drawing) -> Result<(
         None if trace::is_at_rest(&replay.world) => format!("✓ {steps} steps, then rest, and everything held"),
         None => format!("✓ {steps} steps, and everything held so far"),
     };
-    screen::print(&screen::draw(drawing, &initial, &replay.events))?;
+    screen::print(&screen::draw(drawing, drawn, &initial, &replay.events))?;
     screen::print_beside(drawing, &screen::coloured(&end))
 }

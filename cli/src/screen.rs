@@ -1,9 +1,13 @@
-//! What people see: charts, colours, numbers with units.
+//! Output for people: charts, colours, numbers with units.
 
 use crate::failure::Failure;
 use anstyle::{AnsiColor, Style};
-use clap::ValueEnum;
-use model_check::{World, chart::Chart, world::Event};
+use clap::{Args, ValueEnum};
+use model_check::{
+    World,
+    chart::{Chart, operations},
+    world::Event,
+};
 use std::{fmt::Write as _, io::Write as _, time::Duration};
 
 /// How to draw a sequence chart.
@@ -59,14 +63,33 @@ pub(crate) fn show(json: bool, document: &impl serde::Serialize, text: impl FnOn
     if json { print_document(document) } else { print(&text()) }
 }
 
+/// What a chart leaves out.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct ChartOptions {
+    /// Draw acknowledgements, too: reports that say only that an order was received
+    #[arg(long)]
+    acknowledgements: bool,
+}
+
 /// Draws a run.
-pub(crate) fn draw(drawing: Drawing, initial: &World, events: &[Event]) -> String {
+pub(crate) fn draw(drawing: Drawing, options: ChartOptions, initial: &World, events: &[Event]) -> String {
     let chart = Chart::new(initial, events);
+    let chart = if options.acknowledgements { chart } else { chart.without_acknowledgements() };
     match drawing {
         Drawing::Text => coloured(&chart.to_text(columns())),
         Drawing::Mermaid => chart.to_mermaid(),
         Drawing::Svg => chart.to_svg(),
     }
+}
+
+/// Draws one bar for each operation of a run, with the critical path marked; nothing if there was none.
+pub(crate) fn draw_operations(events: &[Event], moments: &[Duration]) -> String {
+    let bars = operations::draw(events, moments, columns().saturating_sub(2));
+    if bars.is_empty() {
+        return bars;
+    }
+    let lines = bars.lines().chain([operations::LEGEND]);
+    lines.map(|line| format!("  {}", coloured(line))).collect()
 }
 
 /// Gives the signs of a chart in characters, and the words after them, their colours.

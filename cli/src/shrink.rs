@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// How to draw the shorter run: text, mermaid or svg
     #[arg(long, value_name = "HOW", default_value = "text", hide_possible_values = true)]
     chart: Drawing,
-    /// For programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         screen::print_json(&json!({ "steps_before": before, "steps": after, "breach": breach, "trace": path }))?;
     } else {
         let replay = trace::replay(&short).map_err(|error| Failure::Trace(path.clone(), error))?;
-        replay::show(&short, &replay, arguments.chart)?;
+        replay::show(&short, &replay, arguments.chart, screen::ChartOptions::default())?;
         let line = format!("holdfast replay {}", path.display());
         let text = format!("\n{before} steps became {after}. To see it again:\n  {line}\n");
         screen::print_beside(arguments.chart, &text)?;

@@ -43,7 +43,9 @@ pub(crate) struct Arguments {
     /// Draw the run, or the one that went wrong: text, mermaid or svg
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     chart: Option<Drawing>,
-    /// For programs
+    #[command(flatten)]
+    drawn: screen::ChartOptions,
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// Write the run, or the one that went wrong, into this file
@@ -104,7 +106,7 @@ fn one(arguments: &Arguments, scenario: &Scenario, timing: &Timing, seed: u64) -
             None => "✓ everything held".into(),
         };
         screen::print_beside(beside, &format!("{} with seed {seed}: {}\n", bold(&scenario.name), coloured(&headline)))?;
-        draw(arguments.chart, scenario, &outcome)?;
+        draw(arguments.chart, arguments.drawn, scenario, &outcome)?;
         screen::print_beside(beside, &summary::timeline(scenario, &outcome.report))?;
         screen::print_beside(beside, &format!("\n{}", summary::summary(scenario, &outcome.report)))?;
     }
@@ -153,7 +155,7 @@ fn refuted(arguments: &Arguments, scenario: &Scenario, bad: &Outcome, crowd: &Cr
         drawing,
         &format!("{}, run {} with seed {}: {headline}\n", bold(&scenario.name), crowd.runs, bad.settings.seed),
     )?;
-    draw(Some(drawing), scenario, bad)?;
+    draw(Some(drawing), arguments.drawn, scenario, bad)?;
     screen::print_beside(
         drawing,
         &format!("To see it again:\n  {}\n", bad.settings.command(&arguments.story.pasted())),
@@ -168,10 +170,15 @@ fn save(arguments: &Arguments, outcome: &Outcome) -> Result<(), Failure> {
     }
 }
 
-fn draw(drawing: Option<Drawing>, scenario: &Scenario, outcome: &Outcome) -> Result<(), Failure> {
+fn draw(
+    drawing: Option<Drawing>,
+    drawn: screen::ChartOptions,
+    scenario: &Scenario,
+    outcome: &Outcome,
+) -> Result<(), Failure> {
     let (Some(drawing), Some(trace)) = (drawing, &outcome.report.trace) else { return Ok(()) };
     let (_, events) = model_check::explore::retrace(&scenario.lines, trace.faults, &trace.actions);
-    screen::print(&format!("{}\n", screen::draw(drawing, &scenario.world(), &events)))
+    screen::print(&format!("{}\n", screen::draw(drawing, drawn, &scenario.world(), &events)))
 }
 
 fn breach_json(arguments: &Arguments, outcome: &Outcome) -> Value {

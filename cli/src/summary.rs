@@ -1,6 +1,6 @@
 //! What a simulated run has shown, for people and for programs.
 
-use crate::screen::{coloured, columns, counted, dim, lasting};
+use crate::screen::{coloured, columns, counted, dim, draw_operations, lasting};
 use model_check::{
     Scenario,
     chart::Chart,
@@ -18,7 +18,8 @@ pub(crate) fn timeline(scenario: &Scenario, report: &Report) -> String {
     let chart = Chart::new(&scenario.world(), &events);
     let bars = chart.to_timeline(&report.moments, columns().saturating_sub(2));
     let legend = "▼ asked   · stopped   ▒ starting or stopping   █ started";
-    (bars + "\n" + legend).lines().map(|line| format!("  {}", coloured(line))).collect()
+    let lives: String = (bars + "\n" + legend).lines().map(|line| format!("  {}", coloured(line))).collect();
+    format!("{lives}\n{}", draw_operations(&events, &report.moments))
 }
 
 /// When each change was done and why it took so long, the messages, and who stopped.
@@ -50,7 +51,7 @@ pub(crate) fn stopped(scenario: &Scenario, stopped: &BTreeSet<Name>) -> (String,
     let all = scenario.components();
     let list = |names: Vec<&Name>| {
         let names: Vec<&str> = names.into_iter().map(Name::as_str).collect();
-        if names.is_empty() { "nobody".into() } else { names.join(", ") }
+        if names.is_empty() { "none".into() } else { names.join(", ") }
     };
     (list(stopped.iter().collect()), list(all.difference(stopped).collect()))
 }

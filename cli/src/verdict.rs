@@ -7,7 +7,7 @@ use crate::{
 use model_check::{
     Faults,
     explore::{Findings, Settings},
-    property::{self, AS_TOLD, DONE, MINIMAL, ONE_END, SOMETIMES},
+    property::{self, AS_TOLD, ONE_END, SOMETIMES, mode::NOT_CHECKED},
 };
 use serde_json::{Value, json};
 use std::{
@@ -32,7 +32,7 @@ enum Mark {
     Broken,
     /// The search ended before every state was looked at; it holds in those that were.
     Open,
-    /// It is not asked for.
+    /// It is not checked.
     Unasked,
 }
 
@@ -51,7 +51,7 @@ impl Mark {
             Self::Holds => "holds",
             Self::Broken => "broken",
             Self::Open => "holds as far as looked at",
-            Self::Unasked => "not asked for",
+            Self::Unasked => NOT_CHECKED,
         }
     }
 }
@@ -63,9 +63,7 @@ impl Verdict {
     }
 
     fn mark(&self, name: &str) -> Mark {
-        // A request that may be refused has an end for each answer.
-        let several = name == ONE_END && self.findings.outcomes.len() > 1;
-        let asked = !several && (!self.is_disrupted() || ![MINIMAL, DONE, ONE_END].contains(&name));
+        let asked = self.reason_not_to_ask(name).is_none();
         match &self.findings.breach {
             Some((breach, _)) if breach.property == name => Mark::Broken,
             _ if !asked => Mark::Unasked,
@@ -73,6 +71,17 @@ impl Verdict {
             None if !self.findings.complete => Mark::Open,
             None => Mark::Holds,
         }
+    }
+
+    /// Why a property is not checked, if it is not.
+    fn reason_not_to_ask(&self, name: &str) -> Option<&'static str> {
+        if name != ONE_END {
+            return None;
+        }
+        if self.is_disrupted() {
+            return Some("faults or losses stop components, and the end may depend on when they happen");
+        }
+        (self.findings.outcomes.len() > 1).then_some("a request may be refused, and each answer has its own end")
     }
 
     /// Whether components may stop by themselves, or with a VM that is lost.
@@ -94,7 +103,7 @@ impl Verdict {
         }
         if !self.findings.complete {
             let bound = counted(self.settings.states_max);
-            lines.push(format!("gave up beyond {bound} states: nothing is known of the rest (--states-max N)"));
+            lines.push(format!("stopped at {bound} states: the rest was not explored (--states-max N)"));
         }
         if self.findings.breach.is_some() {
             lines.push("the search ended at the first breach: no way to it is shorter".into());
@@ -157,10 +166,9 @@ impl Verdict {
                 .expect("writing to a string does not fail");
         };
         for (word, name, mark) in self.properties() {
-            let why = match mark {
-                Mark::Unasked if self.is_disrupted() => " (not asked for: faults or losses stop components)",
-                Mark::Unasked => " (not asked for: a request may be refused)",
-                Mark::Holds | Mark::Broken | Mark::Open => "",
+            let why = match self.reason_not_to_ask(name).filter(|_| mark == Mark::Unasked) {
+                Some(reason) => format!(" ({NOT_CHECKED}: {reason})"),
+                None => String::new(),
             };
             row(word, mark.sign(), &format!("{name}{why}"));
         }

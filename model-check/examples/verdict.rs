@@ -5,6 +5,7 @@
 use model_check::{
     Scenario,
     explore::{self, Settings},
+    property::mode,
 };
 use serde_json::json;
 use std::{
@@ -12,11 +13,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-const HELP: &str = "usage: verdict <scenario file> <states, at most> <seconds, at most>";
+const HELP: &str =
+    "usage: verdict <scenario file> <states, at most> <seconds, at most> [<property that is not asked for>]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [file, states_max, seconds_max] = &words[..] else { return wrong(HELP) };
+    let [file, states_max, seconds_max, without @ ..] = &words[..] else { return wrong(HELP) };
+    let without = match without {
+        [] => None,
+        [name] => match mode::all().find(|property| property == name) {
+            None => return wrong(&format!("{name}: no such property")),
+            found => found,
+        },
+        _ => return wrong(HELP),
+    };
     let (Ok(states_max), Ok(seconds_max)) = (states_max.parse(), seconds_max.parse()) else { return wrong(HELP) };
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
@@ -27,12 +37,13 @@ fn main() -> ExitCode {
         Err(error) => return wrong(&error.to_string()),
     };
     let (begun, time_max) = (Instant::now(), Duration::from_secs(seconds_max));
-    let findings = explore::explore_watched(&scenario, Settings { states_max, ..Settings::full() }, &mut |progress| {
-        if begun.elapsed() > time_max {
-            println!("{}", json!({ "states": progress.states, "complete": false }));
-            std::process::exit(0);
-        }
-    });
+    let findings =
+        explore::explore_watched(&scenario, Settings { states_max, without, ..Settings::full() }, &mut |progress| {
+            if begun.elapsed() > time_max {
+                println!("{}", json!({ "states": progress.states, "complete": false }));
+                std::process::exit(0);
+            }
+        });
     let mut verdict = json!({ "states": findings.states, "complete": findings.complete });
     if let Some((breach, way)) = findings.breach {
         verdict["property"] = json!(breach.property);

@@ -1,23 +1,27 @@
-//! Audit: the journals of a real run, put through the very properties that the explorer checks.
+//! Audit: checks the properties on the journals of a real run.
 //!
-//! Each machine's journal tells what it was told and, stepped again, what it said. What no journal tells is how the steps
-//! of different machines lay to each other in time; so the audit puts them in *an* order in which nothing is heard before
-//! it was said, by the machines' clocks where these agree with that. Every such order is one that could have been seen
-//! from outside, and the properties must hold in all of them.
+//! A machine's journal holds its inputs; stepping the machine again gives its outputs. No journal tells how the steps of
+//! different machines were ordered in time. So the audit puts them in *an* order in which nothing is received before it was
+//! sent, by the machines' clocks where these agree with that. Every such order could have been observed, and the properties
+//! must hold in all of them. The audit also checks that the journals agree: what one machine received is, byte for byte,
+//! what the sender's journal says it sent.
 //!
-//! Besides the properties it checks that the journals agree: what one machine received is, byte for byte, what the other
-//! machine's past says it sent.
+//! What could not be checked, because a journal is missing or something was still under way, is said by [`Audit::asked`].
 
 use crate::{
     action::Action,
-    environment::Faults,
+    environment::{Faults, Line},
     inspector::{Inspector, Pace},
-    property::{self, Breach},
+    property::{
+        self, A2, A5, A6, Asked, Breach, DONE, FAILED, FOLLOWED, KNOWN, MINIMAL, Mode, NEED, OWN, P1, PREDICTED,
+        REBOUND, RESTS, TRUST, VMS, mode,
+    },
     world::{self, Event, Input, Item, Output, Part, Place, World},
 };
 use protocol::{
-    HostOutcome, VmId, agent,
-    manager::{self, CloudOutcome, News},
+    HostOutcome, VmId,
+    agent::{self, TaskState},
+    manager::{self, CloudOutcome, Health, News},
 };
 use std::collections::BTreeMap;
 
@@ -55,11 +59,47 @@ pub struct Audit {
     pub breach: Option<(usize, Breach)>,
     /// Machines that were spoken of and whose journals were not given.
     pub missing: Vec<VmId>,
-    /// Steps that could not be put in order, because the journal of whoever caused them ends earlier: that of a program
+    /// Steps that could not be put in order, because the journal of the machine that caused them ends earlier: that of a program
     /// that still runs, read a moment before the others.
     pub beyond: usize,
-    /// Whether nothing was going on at the end, so that the end could be compared with the prediction.
-    pub at_rest: bool,
+    /// What was going on at the end, so that it could not be compared with the prediction; nothing if all was at rest.
+    pub busy: Option<String>,
+    /// Whether the manager's journal was given.
+    pub with_manager: bool,
+    /// How many agents' journals were given.
+    pub agents: usize,
+}
+
+impl Audit {
+    /// Whether a property was evaluated, and for what.
+    pub fn asked(&self, property: &str) -> Asked {
+        let no = |reason: &str| Asked::No(reason.into());
+        let at_end = [RESTS, PREDICTED, KNOWN, FOLLOWED, REBOUND].contains(&property);
+        let of_manager = [A5, FAILED, TRUST].contains(&property);
+        let with_both = at_end || of_manager || [MINIMAL, DONE, OWN, NEED, VMS].contains(&property);
+        match mode::asked(property, Mode::Audit) {
+            Asked::Yes(_) => {}
+            unasked => return unasked,
+        }
+        if with_both && !self.with_manager {
+            return no("the manager's journal was not given");
+        }
+        if let Some(busy) = self.busy.as_ref().filter(|_| at_end) {
+            return Asked::No(busy.clone());
+        }
+        if self.agents == 0 && !of_manager && property != AGREEMENT {
+            return no("no agent's journal was given");
+        }
+        let missing: Vec<String> = self.missing.iter().map(ToString::to_string).collect();
+        let missing = missing.join(", ");
+        match missing.is_empty() || of_manager {
+            true => Asked::Yes("every step"),
+            false if [A2, A6, P1, AGREEMENT].contains(&property) => {
+                Asked::Partly(format!("not between others and {missing}: no journal"))
+            }
+            false => Asked::Partly(format!("not on {missing}: no journal")),
+        }
+    }
 }
 
 /// Looks at the pasts of the machines of one run.
@@ -85,15 +125,27 @@ struct Court<'a> {
 
 impl<'a> Court<'a> {
     fn new(pasts: &'a [Past]) -> Self {
-        // In a real run anything may have failed or died, so nothing is said about who may be stopped.
+        // In a real run anything may have failed or died.
         let faults = Faults { failures: 1, deaths: 1, losses: 1, ..Faults::default() };
+        let steps = pasts.iter().flat_map(|past| &past.steps);
+        let script = steps.filter_map(|step| match &step.input {
+            Some(Input::Manager(manager::Input::FromOperator(request))) => {
+                Some(Line { request: request.clone(), patient: false })
+            }
+            _ => None,
+        });
+        let script: Vec<Line> = script.collect();
+        let inspector = match pasts.iter().any(|past| past.place == Place::Manager) {
+            true => Inspector::new(&script, faults, Pace::EveryStep),
+            false => Inspector::without_script(),
+        };
         Self {
             pasts,
             heard: vec![0; pasts.len()],
             on_the_way: BTreeMap::new(),
             said: BTreeMap::new(),
             world: World::new([].into(), Faults::default()),
-            inspector: Inspector::new(&[], faults, Pace::EveryStep),
+            inspector,
             events: Vec::new(),
             breach: None,
         }
@@ -156,6 +208,7 @@ impl<'a> Court<'a> {
     fn relive(&mut self, at_ms: u64, place: Place, input: &Input) {
         let Some(action) = action_of(place, input) else {
             self.world.relive(place, input.clone());
+            self.inspector.remember(&self.world, Some(place));
             return;
         };
         let outputs = self.world.relive(place, input.clone());
@@ -182,11 +235,39 @@ impl<'a> Court<'a> {
         let vms = book.vms().filter_map(|vm| vm.id);
         let missing: Vec<VmId> = vms.filter(|vm| !self.is_given(Place::Agent(*vm))).collect();
         let beyond = self.pasts.iter().zip(&self.heard).map(|(past, heard)| past.steps.len() - heard).sum();
-        let at_rest = missing.is_empty() && beyond == 0 && self.world.manager().changes().next().is_none();
-        if at_rest && self.breach.is_none() {
+        let busy = self.busy(&missing, beyond);
+        if busy.is_none() && self.breach.is_none() {
             self.breach = property::at_end(&self.world).map(|found| (self.events.len(), found));
         }
-        Audit { events: self.events, breach: self.breach, missing, beyond, at_rest }
+        let with_manager = self.is_given(Place::Manager);
+        let agents = self.pasts.iter().filter(|past| matches!(past.place, Place::Agent(_))).count();
+        Audit { events: self.events, breach: self.breach, missing, beyond, busy, with_manager, agents }
+    }
+
+    /// What is going on at the end of the journals, if anything is.
+    fn busy(&self, missing: &[VmId], beyond: usize) -> Option<String> {
+        let book = self.world.manager().book();
+        if !self.is_given(Place::Manager) || !missing.is_empty() {
+            return Some("a journal is missing".into());
+        }
+        if beyond > 0 {
+            return Some("one journal ends earlier than another".into());
+        }
+        // What was sent to a VM that is gone never arrives.
+        let alive = |place: &Place| if let Place::Agent(vm) = place { self.world.agent(*vm).is_some() } else { true };
+        if let Some((from, to, _)) = self.on_the_way.keys().find(|(from, to, _)| alive(from) && alive(to)) {
+            return Some(format!("a message from {from:?} to {to:?} has not arrived"));
+        }
+        let coming = book.vms().find(|vm| vm.health == Health::Awaited || vm.is_leaving() && vm.health != Health::Dead);
+        if let Some(vm) = coming {
+            return Some(format!("vm {} is being made or destroyed", vm.name));
+        }
+        let components = self.world.agents().flat_map(|agent| agent.components().values());
+        components.into_iter().find_map(|component| match component.task_state() {
+            TaskState::None => None,
+            TaskState::UnderWay(operation) => Some(format!("{} is under way: {operation}", component.name())),
+            TaskState::Pausing(operation) => Some(format!("{} waits to retry: {operation}", component.name())),
+        })
     }
 }
 

@@ -79,8 +79,12 @@ pub struct Host {
     pub aborting: BTreeSet<ComponentId>,
     /// What runs, with the start task that started it.
     pub running: BTreeMap<ComponentId, u64>,
-    /// What each of these was told, if it hears of values only when it starts.
+    /// What each of these was last told: all that it may use if it rebinds, and else the values that it started with.
     pub told: BTreeMap<ComponentId, Vec<HeldBinding>>,
+    /// What does not run although its agent may take it for running: it died, or its start failed and may count as done.
+    pub ended: BTreeSet<ComponentId>,
+    /// What ever died, or of which an operation failed.
+    pub suffered: BTreeSet<ComponentId>,
     /// The alarms that are set, with their length in milliseconds.
     pub alarms: BTreeMap<agent::Alarm, u64>,
     /// What an agent must never ask for.
@@ -95,13 +99,14 @@ impl Host {
         }
         let running = self.running.contains_key(&task.component);
         let wrong = match task.work {
-            Work::Start { .. } | Work::Prepare | Work::Purge if running => Some("is running"),
-            Work::Stop | Work::Rebind { .. } if !running => Some("is not running"),
             _ if self.tasks.contains_key(&task.component) => Some("has another task under way"),
+            Work::Start { .. } | Work::Prepare | Work::Purge if running => Some("is running"),
+            Work::Stop | Work::Rebind { .. } if !running && !self.ended.contains(&task.component) => {
+                Some("is not running")
+            }
             _ => None,
         };
-        // A component may have died without its agent knowing yet.
-        if let Some(wrong) = wrong.filter(|wrong| *wrong != "is not running") {
+        if let Some(wrong) = wrong {
             self.scandal = Some(format!("{} is asked to {} but {wrong}", task.name, task.work.operation()));
         }
         self.tasks.insert(task.component, task);
@@ -127,26 +132,42 @@ impl Host {
         let values = match &task.work {
             Work::Start { bindings } => {
                 self.running.insert(component, task.serial);
-                let told: Vec<_> = bindings.iter().filter(|binding| !binding.values.is_empty()).cloned().collect();
-                if !task.kind.rebinds && !told.is_empty() {
-                    self.told.insert(component, told);
-                }
+                self.ended.remove(&component);
+                self.tell(&task, bindings);
                 values_of(&task)
             }
             Work::Stop => {
                 self.running.remove(&component);
+                self.ended.remove(&component);
                 self.told.remove(&component);
                 Values::new()
             }
+            Work::Rebind { bindings } => {
+                self.tell(&task, bindings);
+                Values::new()
+            }
             Work::Prepare if !task.kind.renews => values_of(&task),
-            Work::Prepare | Work::Rebind { .. } | Work::Purge | Work::Abort => Values::new(),
+            Work::Prepare | Work::Purge | Work::Abort => Values::new(),
         };
         Some(HostOutcome::Done { component, serial: task.serial, values })
+    }
+
+    /// Remembers what a run was told. Without `rebind`, only values matter.
+    fn tell(&mut self, task: &HostTask, bindings: &[HeldBinding]) {
+        let rebinds = task.kind.rebinds;
+        let told: Vec<_> = bindings.iter().filter(|it| rebinds || !it.values.is_empty()).cloned().collect();
+        if self.running.contains_key(&task.component) && (rebinds || !told.is_empty()) {
+            self.told.insert(task.component, told);
+        }
     }
 
     /// Fails in a task.
     pub fn fail(&mut self, component: ComponentId) -> Option<HostOutcome> {
         let task = self.take_off(component)?;
+        self.suffered.insert(component);
+        if let Work::Start { .. } = task.work {
+            self.ended.insert(component);
+        }
         Some(HostOutcome::Failed { component, serial: task.serial, detail: Arc::from("failed") })
     }
 
@@ -160,6 +181,8 @@ impl Host {
     pub fn die(&mut self, component: ComponentId) -> Option<HostOutcome> {
         let serial = self.running.remove(&component)?;
         self.told.remove(&component);
+        self.ended.insert(component);
+        self.suffered.insert(component);
         Some(HostOutcome::Died { component, serial, detail: Arc::from("died") })
     }
 }

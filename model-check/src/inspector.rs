@@ -1,23 +1,24 @@
-//! Looks at a world after each step, and only at what the step touched.
+//! Checks the properties of a run step by step, for simulations, replays and audits.
 //!
-//! A step changes one machine. Whatever it does to the state of a component, and each loan that comes into use, is in its
-//! report to the manager; a loan goes home with a notice; so the components and bindings to look at can be read off the
-//! event. What goes home between two components of one VM, without a word to anyone, may escape that; so every so often,
-//! and at the end, everything is looked at. With [`Pace::EveryStep`] the whole machine that stepped, and all its neighbours' books about it, are looked
-//! at each time, and nothing escapes.
+//! It decides only where to look; what must hold is written in [`property`]. A step changes one machine. Its report to the
+//! manager names each component whose state has changed and each loan that has come into use, and a loan goes home with a
+//! notice. So the components and bindings to look at can be read from the event. A loan that goes home within one VM may
+//! escape that; so everything is checked every so often, and at the end. With [`Pace::EveryStep`] the whole machine that
+//! stepped, the step itself, and all bindings with its neighbours are checked each time, and nothing escapes.
 
 use crate::{
-    action::Action,
     environment::{Faults, Line},
-    property::{self, Breach, MINIMAL, ONCE},
+    property::{self, Breach, Disruption},
     world::{Event, Input, Output, Part, Place, World},
 };
 use protocol::{
-    BindingId, ComponentId, ComponentState, Fact, Instruction, Name, Need, Notice, PagedMap, VmAgent, VmId, Work,
-    agent::{self, HoldingState},
-    invariant, manager,
+    BindingId, CloudManager, ComponentId, ComponentState, Fact, Instruction, Name, Notice, Order, PagedMap, VmAgent,
+    VmId, agent, invariant, manager,
 };
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// How closely to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +53,13 @@ fn is_done(output: &Output) -> bool {
 #[derive(Debug)]
 pub struct Inspector {
     pace: Pace,
-    may_stop: Option<BTreeSet<Name>>,
+    /// Who depends on whom; unknown in an audit without the manager's journal.
+    disruption: Option<Disruption>,
+    /// Whether only the script may stop components, and no fault.
+    calm: bool,
     steps: u64,
+    /// The machines as they were before the step; kept only with [`Pace::EveryStep`].
+    before: BTreeMap<Place, Arc<Part>>,
     /// Every binding that was ever ordered.
     bindings: PagedMap<BindingId, Ends>,
     /// The bindings that each component was ever ordered to lend.
@@ -66,11 +72,20 @@ impl Inspector {
         let disrupted = faults.stop_components() || property::loses(script);
         Self {
             pace,
-            may_stop: (!disrupted).then(|| property::may_stop(script)),
+            disruption: Some(Disruption::of(script)),
+            calm: !disrupted,
             steps: 0,
+            before: BTreeMap::from([(Place::Manager, Arc::new(Part::Manager(CloudManager::new(None))))]),
             bindings: PagedMap::default(),
             lent: PagedMap::default(),
         }
+    }
+
+    /// An inspector that does not know what the operator asked for: it says nothing about who may be stopped, and when a
+    /// change is done.
+    pub fn without_script() -> Self {
+        let faults = Faults { failures: 1, ..Faults::default() };
+        Self { disruption: None, ..Self::new(&[], faults, Pace::EveryStep) }
     }
 
     /// Looks at a world after a step.
@@ -79,16 +94,10 @@ impl Inspector {
         self.learn(event);
         let found = match &event.input {
             Some((Place::Agent(vm), input)) => self.look_at_agent(world, *vm, input, event),
-            Some((Place::Manager, _)) => {
-                // Strong bindings enter the book only with a request.
-                let asked = event.action == Action::Ask && self.pace == Pace::EveryStep;
-                let book = asked.then(|| property::of_part(world.part(Place::Manager), None)).flatten();
-                // Where components stop by themselves, they may do so at any moment.
-                let done = self.may_stop.is_some() && event.outputs.iter().any(is_done);
-                book.or_else(|| done.then(|| property::while_idle(world)).flatten())
-            }
+            Some((Place::Manager, input)) => self.look_at_manager(world, input, event),
             Some(_) | None => None,
         };
+        self.remember(world, event.input.as_ref().map(|(place, _)| *place));
         match self.pace {
             Pace::Named { whole_every } if self.steps.is_multiple_of(whole_every) => {
                 found.or_else(|| self.whole(world))
@@ -97,9 +106,18 @@ impl Inspector {
         }
     }
 
+    /// Takes note of how a machine is after a step that is not looked at.
+    pub fn remember(&mut self, world: &World, place: Option<Place>) {
+        if let (Some(place), Pace::EveryStep) = (place, self.pace)
+            && let Some(part) = world.shared(place)
+        {
+            self.before.insert(place, part.clone());
+        }
+    }
+
     /// Looks at everything in a world.
     pub fn whole(&self, world: &World) -> Option<Breach> {
-        let alone = world.parts().find_map(|(_, part)| property::of_part(part, self.may_stop.as_ref()));
+        let alone = world.parts().find_map(|(_, part)| property::of_part(part, self.may_stop()));
         alone.or_else(|| {
             let agents: Vec<&VmAgent> = world.agents().collect();
             let look = |agents: &[&VmAgent]| agents.iter().find_map(|agent| self.all_of(world, agent));
@@ -112,45 +130,77 @@ impl Inspector {
         })
     }
 
-    /// Takes note of the bindings that are ordered.
+    /// Takes note of the bindings that are ordered, when they are, or when the order arrives: an audit may lack the manager's
+    /// journal.
     fn learn(&mut self, event: &Event) {
         for output in &event.outputs {
-            let Output::Manager(manager::Output::ToAgent(provider_vm, order)) = output else { continue };
-            let Instruction::AddBinding { provider, client, client_vm, .. } = &order.instruction else { continue };
-            let binding = BindingId(order.number.0);
-            let (provider_vm, provider, client_vm, client) = (*provider_vm, *provider, *client_vm, *client);
+            if let Output::Manager(manager::Output::ToAgent(vm, order)) = output {
+                self.learn_binding(*vm, order);
+            }
+        }
+        if let Some((Place::Agent(vm), Input::Agent(agent::Input::FromManager(order)))) = &event.input {
+            self.learn_binding(*vm, order);
+        }
+    }
+
+    fn learn_binding(&mut self, provider_vm: VmId, order: &Order) {
+        let Instruction::AddBinding { provider, client, client_vm, .. } = order.instruction else { return };
+        let binding = BindingId(order.number.0);
+        if self.bindings.get(&binding).is_none() {
             self.bindings.insert(binding, Ends { provider_vm, provider, client_vm, client });
             self.lent.or_default(provider).push(binding);
         }
+    }
+
+    fn look_at_manager(&self, world: &World, input: &Input, event: &Event) -> Option<Breach> {
+        let done = event.outputs.iter().any(is_done);
+        let idle = || self.disruption.as_ref().filter(|_| done).and_then(|it| property::while_idle(world, it));
+        if self.pace != Pace::EveryStep {
+            return idle();
+        }
+        property::of_part(world.part(Place::Manager), None)
+            .or_else(|| self.look_at_step(world, Place::Manager, input, event))
+            .or_else(idle)
     }
 
     fn look_at_agent(&self, world: &World, vm: VmId, input: &Input, event: &Event) -> Option<Breach> {
         let agent = world.agent(vm)?;
         let told = self.look_at_tasks(world, vm, event);
         if self.pace == Pace::EveryStep {
-            let part = property::of_part(world.part(Place::Agent(vm)), None);
-            return told.or(part).or_else(|| self.all_of(world, agent)).or_else(|| self.gone(world, event));
+            return told
+                .or_else(|| property::of_part(world.part(Place::Agent(vm)), None))
+                .or_else(|| self.look_at_step(world, Place::Agent(vm), input, event))
+                .or_else(|| self.all_of(world, agent))
+                .or_else(|| self.gone(world, event));
         }
         told.or_else(|| self.look_at_input(world, agent, input)).or_else(|| self.look_at_outputs(world, agent, event))
     }
 
+    /// The step itself.
+    fn look_at_step(&self, world: &World, place: Place, input: &Input, event: &Event) -> Option<Breach> {
+        let fresh = if let Place::Agent(vm) = place { Some(Part::Agent(VmAgent::new(vm))) } else { None };
+        let before = self.before.get(&place).map(|part| &**part).or(fresh.as_ref())?;
+        let alone = property::of_step(before, input, &event.outputs, world.part(place));
+        alone.or_else(|| {
+            let Some(Part::Manager(manager)) = self.before.get(&Place::Manager).map(|part| &**part) else {
+                return None;
+            };
+            let looks = property::calls_for_a_look(&event.outputs);
+            let disruption = self.disruption.as_ref().filter(|_| looks)?;
+            property::of_event(manager, world, &event.outputs, disruption)
+        })
+    }
+
     /// What the host was asked to do.
     fn look_at_tasks(&self, world: &World, vm: VmId, event: &Event) -> Option<Breach> {
-        let tasks = || {
-            event.outputs.iter().filter_map(|output| match output {
-                Output::Agent(agent::Output::ToHost(task)) => Some(task),
-                Output::Agent(_) | Output::Manager(_) => None,
-            })
-        };
-        tasks().next()?;
-        if let Part::Host(host) = world.part(Place::Host(vm))
-            && let Some(detail) = host.scandal.clone()
-        {
-            return Some(Breach { property: ONCE, detail });
-        }
-        let names = self.may_stop.as_ref()?;
-        let needless = tasks().find(|task| task.work == Work::Stop && !names.contains(&task.name))?;
-        Some(Breach { property: MINIMAL, detail: format!("{} is stopped", needless.name) })
+        let asks = |output: &Output| matches!(output, Output::Agent(agent::Output::ToHost(_)));
+        event.outputs.iter().any(asks).then_some(())?;
+        property::of_part(world.part(Place::Host(vm)), self.may_stop())
+    }
+
+    /// The components that may be stopped, where no fault may stop others.
+    fn may_stop(&self) -> Option<&BTreeSet<Name>> {
+        self.disruption.as_ref().filter(|_| self.calm).map(Disruption::stopped)
     }
 
     /// The component or binding that made the agent step.
@@ -208,7 +258,7 @@ impl Inspector {
         })
     }
 
-    /// Every component of an agent, against its neighbours.
+    /// Every binding of an agent's components.
     fn all_of(&self, world: &World, agent: &VmAgent) -> Option<Breach> {
         agent.components().iter().find_map(|(id, component)| {
             let held = component.holdings().iter().find_map(|(binding, _)| self.binding(world, binding));
@@ -220,7 +270,7 @@ impl Inspector {
     fn component(&self, world: &World, agent: &VmAgent, id: ComponentId) -> Option<Breach> {
         let component = agent.components().get(&id)?;
         if let Some(violation) = invariant::of_component(agent, component).first() {
-            return Some(Breach { property: violation.property(), detail: violation.to_string() });
+            return Some(Breach::from(violation));
         }
         match component.state() {
             ComponentState::Starting => component.holdings().iter().find_map(|(it, _)| self.binding(world, it)),
@@ -233,31 +283,16 @@ impl Inspector {
         self.lent.get(&provider)?.iter().find_map(|binding| self.binding(world, *binding))
     }
 
-    /// A2, of one binding: while its client runs and holds the loan, its provider stands behind it; or is lost, and the
-    /// client's agent has not been told.
+    /// A2, A6 and P1 of one binding. What is on a VM that is gone is left to A3; and a provider that was told to forget the
+    /// client's VM does not wait for it any more.
     fn binding(&self, world: &World, binding: BindingId) -> Option<Breach> {
         let ends = self.bindings.get(&binding)?;
-        let client_agent = world.agent(ends.client_vm)?;
-        let client = client_agent.components().get(&ends.client)?;
-        let holding = client.holdings().get(binding)?;
-        let need = client.holdings().imports().get(holding.import()).map(|import| import.need);
-        let lends = !need.is_none_or(Need::is_value);
-        if !lends || !client.state().is_running() || holding.state() == HoldingState::Bound {
-            return None;
-        }
-        let stands = match world.agent(ends.provider_vm) {
-            None => !client_agent.has_forgotten(ends.provider_vm),
-            Some(agent) => {
-                agent.components().get(&ends.provider).is_some_and(|provider| {
-                    (provider.state() == ComponentState::Started || provider.has_died())
-                        && provider.loans().get(binding).is_some_and(agent::Loan::is_out)
-                }) || agent.has_forgotten(ends.client_vm)
-            }
-        };
-        let detail = || {
-            let (vm, name) = (ends.client_vm, client.name());
-            format!("{vm}: {name} is running and holds {binding}, whose provider is not started")
-        };
-        (!stands).then(|| Breach { property: property::ALL[1].1, detail: detail() })
+        let client = world.agent(ends.client_vm)?.components().get(&ends.client)?;
+        let used = invariant::use_of(ends.client, client, binding, client.holdings().get(binding)?)?;
+        let provider_agent = world.agent(ends.provider_vm).filter(|agent| !agent.has_forgotten(ends.client_vm))?;
+        let provider = provider_agent.components().get(&ends.provider);
+        let loan = provider.and_then(|provider| Some((provider, provider.loans().get(binding)?)));
+        let stand = loan.map(|(provider, loan)| invariant::stand_of(provider, binding, loan));
+        invariant::of_binding(&used, stand.as_ref()).as_ref().map(Breach::from)
     }
 }

@@ -16,6 +16,7 @@ mod parts;
 pub mod property;
 pub mod random;
 pub mod run;
+pub mod sabotage;
 pub mod scenario;
 pub mod shapes;
 pub mod shrink;

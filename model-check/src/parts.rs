@@ -50,6 +50,11 @@ impl Parts {
     /// The part at a place.
     pub(crate) fn get(&self, place: Place) -> &Part {
         const NOTHING: &Part = &Part::Nothing;
+        self.shared(place).map_or(NOTHING, |part| &**part)
+    }
+
+    /// The part at a place, to be kept; nothing if there is none.
+    pub(crate) fn shared(&self, place: Place) -> Option<&Arc<Part>> {
         let site = |vm| self.sites.get(&vm);
         let slot = match place {
             Place::Operator => Some(&self.operator),
@@ -61,7 +66,7 @@ impl Parts {
             Place::Reports(vm) => site(vm).map(|site| &site.reports),
             Place::Notices(from, to) => site(from).and_then(|site| site.notices.get(&to)),
         };
-        slot.and_then(Option::as_deref).unwrap_or(NOTHING)
+        slot.and_then(Option::as_ref)
     }
 
     /// What is at the places of agents.

@@ -1,9 +1,9 @@
 //! Shortens a trace that breaks a property, as long as it still breaks the same one.
 //!
 //! Script, faults and actions are made smaller in turn, a half, a quarter, an eighth … at a time, until nothing more can
-//! be left out. Leaving a edit out of the script renumbers everything after it; so actions are remembered by the names
-//! of their VMs and components, and are looked up again in the smaller world. What cannot happen there is skipped; when
-//! the actions are used up, the rest takes its course, first things first.
+//! be left out. Leaving an edit out of the script renumbers everything after it; so actions are remembered by the names
+//! of their VMs and components, and are looked up again in the smaller world. What is impossible there is skipped. After the
+//! last action, the run goes on with the first possible action until it is at rest.
 
 use crate::{
     action::Action,
@@ -54,7 +54,7 @@ pub fn shrink_with(trace: &Trace, further: Property<'_>) -> Option<(Trace, Breac
     Some((Trace::new(&story.script, story.faults, actions), breach))
 }
 
-/// A VM or component by its name, and the how-many-th of that name it is.
+/// A VM or component by its name, and its index among those of that name.
 type Alias = (Name, usize);
 
 /// An action by names instead of numbers.
@@ -147,7 +147,7 @@ impl Stage {
     }
 }
 
-/// Who is who in one run.
+/// The names and numbers of VMs and components in one run.
 #[derive(Default)]
 struct Cast {
     vms: BTreeMap<Alias, VmId>,
@@ -318,7 +318,7 @@ impl Shrinking<'_> {
         });
     }
 
-    /// What happened by itself is now said in so many words, and left out where it can be.
+    /// Makes the actions after the recorded ones explicit, and leaves out those that are not needed.
     fn exact(&mut self) {
         let trace = Trace::new(&self.story.script, self.story.faults, self.actions.clone());
         let exact = Story { goes_on: false, ..Story::of(&trace) };

@@ -8,10 +8,14 @@ use crate::{
     environment::{Faults, Line},
     inspector::{Inspector, Pace},
     property::{self, Breach},
+    simulate::NO_PANIC,
     world::{self, Event, Part, World},
 };
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 /// The version of traces that this program writes, and the only one it reads.
 pub const VERSION: u32 = 1;
@@ -105,7 +109,12 @@ pub fn replay_with(trace: &Trace, further: Property<'_>) -> Result<Replay, Trace
         if !is_possible(&world, action) {
             return Err(TraceError::Impossible { index: index + 1, action });
         }
-        let event = world.apply(action);
+        // A panic is a breach like any other; the world is not looked at again.
+        let Ok(event) = catch_unwind(AssertUnwindSafe(|| world.apply(action))) else {
+            let found = Breach { property: NO_PANIC, detail: action.to_string() };
+            let world = World::new(trace.script.clone().into(), trace.faults);
+            return Ok(Replay { events, world, breach: Some((index + 1, found)) });
+        };
         let found = inspector.look(&world, &event).or_else(|| further(&world, &event));
         events.push(event);
         if let Some(found) = found {

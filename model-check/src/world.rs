@@ -8,6 +8,7 @@ use crate::{
     action::Action,
     environment::{Cloud, Faults, Host, Letter, Line, Operator, Queue},
     parts::Parts,
+    sabotage,
 };
 use protocol::{
     CloudManager, HostTask, VmAgent, VmId, agent,
@@ -229,6 +230,14 @@ fn is_bare(part: &Part) -> bool {
 
 /// Lets a machine take a step.
 pub fn step(part: &mut Part, input: Input) -> Vec<Output> {
+    match sabotage::current() {
+        None => honest_step(part, input),
+        Some(saboteur) => saboteur(part, input),
+    }
+}
+
+/// Lets a machine take a step, whatever a test has in mind.
+pub fn honest_step(part: &mut Part, input: Input) -> Vec<Output> {
     match (part, input) {
         (Part::Manager(machine), Input::Manager(input)) => {
             machine.step(input).into_iter().map(Output::Manager).collect()
@@ -345,6 +354,11 @@ impl World {
     /// The part at a place.
     pub fn part(&self, place: Place) -> &Part {
         self.parts.get(place)
+    }
+
+    /// The part at a place, to be kept while the world goes on.
+    pub(crate) fn shared(&self, place: Place) -> Option<&Arc<Part>> {
+        self.parts.shared(place)
     }
 
     /// The manager.

@@ -2,17 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod journals;
+
 use model_check::{
-    Scenario, World,
+    Action, Scenario, World,
     audit::{AGREEMENT, Audit, Lived, Past, audit},
-    environment::Letter,
-    property,
+    property::{self, A1, A2, A5, Asked, MINIMAL, PREDICTED},
     random::Random,
-    world::{Event, Input, Output, Place},
+    world::{Input, Place},
 };
-use protocol::{Notice, agent, manager, wire};
-use serde::Serialize;
-use std::collections::BTreeMap;
+use protocol::{Notice, agent};
 
 const STORY: &str = include_str!("../../examples/running-example.txt");
 
@@ -21,59 +20,11 @@ fn journals(seed: u64) -> Vec<Past> {
     let scenario = Scenario::parse("story", STORY).unwrap();
     let mut world = World::new(scenario.lines, scenario.faults);
     let mut random = Random::new(seed);
-    let mut pasts: BTreeMap<Place, Vec<Lived>> = BTreeMap::new();
-    let (mut sent, mut heard) = (BTreeMap::new(), BTreeMap::new());
-    for at_ms in 0.. {
-        let actions = world.actions();
-        let Some(action) = random.pick(&actions) else { break };
-        let Event { input, outputs, .. } = world.apply(*action);
-        let Some((place, input)) = input else { continue };
-        let heard = from_whom(&input).map(|(from, bytes)| (from, next(&mut heard, from, place), bytes));
-        let said = outputs.iter().filter_map(to_whom);
-        let said = said.map(|(to, bytes)| (to, next(&mut sent, place, to), bytes)).collect();
-        // Clocks are of no use here: each machine's is wrong in its own way.
-        let at_ms = if place == Place::Manager { 1_000_000 - at_ms } else { at_ms };
-        pasts.entry(place).or_default().push(Lived { at_ms, input: Some(input), heard, said });
+    let mut events = Vec::new();
+    while let Some(action) = random.pick(&world.actions()) {
+        events.push(world.apply(*action));
     }
-    pasts.into_iter().map(|(place, steps)| Past { place, steps }).collect()
-}
-
-fn next(numbers: &mut BTreeMap<(Place, Place), u64>, from: Place, to: Place) -> u64 {
-    let number = numbers.entry((from, to)).or_default();
-    *number += 1;
-    *number
-}
-
-fn bytes(letter: &impl Serialize) -> Vec<u8> {
-    wire::encode(letter).unwrap()
-}
-
-fn from_whom(input: &Input) -> Option<(Place, Vec<u8>)> {
-    match input {
-        Input::Manager(manager::Input::FromAgent(vm, report)) => {
-            Some((Place::Agent(*vm), bytes(&Letter::Report(report.clone()))))
-        }
-        Input::Agent(agent::Input::FromManager(order)) => Some((Place::Manager, bytes(&Letter::Order(order.clone())))),
-        Input::Agent(agent::Input::FromPeer(vm, notice)) => {
-            Some((Place::Agent(*vm), bytes(&Letter::Notice(notice.clone()))))
-        }
-        Input::Manager(_) | Input::Agent(_) => None,
-    }
-}
-
-fn to_whom(output: &Output) -> Option<(Place, Vec<u8>)> {
-    match output {
-        Output::Manager(manager::Output::ToAgent(vm, order)) => {
-            Some((Place::Agent(*vm), bytes(&Letter::Order(order.clone()))))
-        }
-        Output::Agent(agent::Output::ToManager(report)) => {
-            Some((Place::Manager, bytes(&Letter::Report(report.clone()))))
-        }
-        Output::Agent(agent::Output::ToPeer(vm, notice)) => {
-            Some((Place::Agent(*vm), bytes(&Letter::Notice(notice.clone()))))
-        }
-        Output::Manager(_) | Output::Agent(_) => None,
-    }
+    journals::of(events)
 }
 
 /// The name of the property that was found broken.
@@ -87,7 +38,15 @@ fn what_the_protocol_did_holds_in_every_order_that_could_have_been_seen() {
         let pasts = journals(seed);
         let audit = audit(&pasts);
         assert_eq!(broken(&audit), "none", "seed {seed}: {:?}", audit.breach);
-        assert!(audit.at_rest && audit.beyond == 0 && audit.missing.is_empty(), "seed {seed}");
+        assert!(audit.busy.is_none() && audit.beyond == 0 && audit.missing.is_empty(), "seed {seed}");
+        for property in property::mode::all() {
+            let expected = property::mode::asked(property, property::Mode::Audit);
+            let same = matches!(
+                (&expected, audit.asked(property)),
+                (Asked::Yes(_), Asked::Yes(_)) | (Asked::No(_), Asked::No(_))
+            );
+            assert!(same, "{property}: {expected:?}");
+        }
         let steps: usize = pasts.iter().map(|past| past.steps.len()).sum();
         assert_eq!(audit.events.len(), steps, "seed {seed}");
     }
@@ -135,6 +94,46 @@ fn a_provider_that_stops_without_waiting_for_its_loan_is_found() {
     let at_ms = pasts[past].steps[recall].at_ms;
     pasts[past].steps.insert(recall + 1, Lived { at_ms, input, heard: None, said: Vec::new() });
     let audit = audit(&pasts);
-    let a2 = property::ALL[1].1;
-    assert_eq!(broken(&audit), a2, "{:?}", audit.breach);
+    assert_eq!(broken(&audit), A2, "{:?}", audit.breach);
+}
+
+#[test]
+fn without_some_journals_an_audit_says_what_it_could_not_check() {
+    let mut pasts = journals(1);
+    let gone = pasts.iter().position(|past| past.place != Place::Manager).unwrap();
+    pasts.remove(gone);
+    let part = audit(&pasts);
+    assert_eq!(broken(&part), "none", "{:?}", part.breach);
+    assert_eq!(part.missing.len(), 1);
+    assert!(matches!(part.asked(A1), Asked::Partly(_)) && matches!(part.asked(A2), Asked::Partly(_)));
+    assert!(matches!(part.asked(A5), Asked::Yes(_)) && matches!(part.asked(PREDICTED), Asked::No(_)));
+    pasts.retain(|past| past.place != Place::Manager);
+    let agents = audit(&pasts);
+    assert_eq!(broken(&agents), "none", "{:?}", agents.breach);
+    assert!(matches!(agents.asked(A1), Asked::Yes(_)));
+    for property in [A5, MINIMAL, PREDICTED] {
+        assert_eq!(agents.asked(property), Asked::No("the manager's journal was not given".into()));
+    }
+}
+
+/// A component that died is started again after a pause. An audit in the meantime does not take that for the end.
+#[test]
+fn an_audit_during_the_pause_after_a_death_says_that_something_is_under_way() {
+    let text = "faults: 1 death\nvm one : a, retry run 2\n----\na started\n";
+    let scenario = Scenario::parse("pause", text).unwrap();
+    let mut world = World::new(scenario.lines, scenario.faults);
+    let mut events = Vec::new();
+    loop {
+        let actions = world.actions();
+        let dies = actions.iter().find(|action| matches!(action, Action::Die(..)));
+        // The alarm does not ring.
+        let next = actions.iter().find(|action| !action.is_fault() && !matches!(action, Action::Ring(..)));
+        let Some(action) = next.or(dies) else { break };
+        events.push(world.apply(*action));
+    }
+    assert!(events.iter().any(|event| matches!(event.action, Action::Die(..))));
+    let audit = audit(&journals::of(events));
+    assert_eq!(broken(&audit), "none", "{:?}", audit.breach);
+    assert_eq!(audit.busy.as_deref(), Some("a waits to retry: run"));
+    assert!(matches!(audit.asked(PREDICTED), Asked::No(_)));
 }

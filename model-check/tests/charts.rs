@@ -92,7 +92,7 @@ fn a_chart_can_begin_in_the_middle_of_a_run() {
 fn in_turn(scenario: &Scenario) -> Chart {
     let initial: World = scenario.world();
     let events = run_in_turn(&mut initial.clone());
-    Chart::new(&initial, &events)
+    Chart::new(&initial, &events).without_acknowledgements()
 }
 
 fn scenario(name: &str) -> Scenario {

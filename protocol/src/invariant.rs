@@ -1,15 +1,34 @@
-//! What must hold in every reachable state, written against the machines' own books.
+//! The invariants that must hold in every reachable state, checked against the machines' own state.
 //!
-//! [`of_agent`] asks what one agent's books can tell by themselves; a [`View`] is what others must compare with their own;
-//! [`of_manager`] looks at the manager's book. The names are those of `docs/PROTOCOL.md`.
+//! Each invariant is written once. [`of_agent`] checks what one agent can tell alone, [`of_manager`] what the manager can
+//! tell alone. What concerns both ends of a binding is one comparison, [`of_binding`], of the client's side ([`Use`]) with
+//! the provider's side ([`Stand`]); a [`View`] collects these for a whole agent, so that a caller can remember the result for
+//! a pair of agents. The names are those of `docs/PROTOCOL.md`. Properties of whole systems are left to `model-check`.
 
 use crate::{
     BindingId, CloudManager, ComponentId, ComponentState, Name, Need, Values, VmAgent, VmId,
-    agent::{Component, HoldingState, LoanState},
+    agent::{Component, Holding, HoldingState, Loan, LoanState},
 };
 use std::{collections::BTreeMap, fmt};
 
-/// Something that must never be the case.
+/// A running component holds what its imports need.
+pub const A1: &str = "A1 a running component holds what it needs";
+/// A loan in use is backed by its provider.
+pub const A2: &str = "A2 every loan in use is on a started provider";
+/// A forgotten VM is not referred to.
+pub const A3: &str = "A3 nothing touches a lost VM";
+/// A recall never waits at a component that is not running.
+pub const A4: &str = "A4 a stopped component answers every recall at once";
+/// The strong bindings are acyclic.
+pub const A5: &str = "A5 strong bindings form no cycle";
+/// A client reaches its provider where that runs now.
+pub const A6: &str = "A6 a client knows its provider's present values";
+/// Rule P1: what a start adds to the announced values is not shown to value clients.
+pub const P1: &str = "P1 a value client sees announced values only";
+/// The manager's list of failed components agrees with the conditions that it was told.
+pub const FAILED: &str = "the manager lists as failed exactly what was reported as failed";
+
+/// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Violation {
     /// A1: a running component holds less than its import needs.
@@ -44,7 +63,7 @@ pub enum Violation {
         /// The cycle in words.
         cycle: String,
     },
-    /// A provider that is not started, and did not die, has a loan out.
+    /// A2: a provider that is not started, and did not die, has a loan out.
     LentWhileDown {
         /// Where.
         vm: VmId,
@@ -53,17 +72,54 @@ pub enum Violation {
         /// What is out.
         binding: BindingId,
     },
+    /// A2: a running client holds a loan that its provider does not back.
+    HeldWithoutProvider {
+        /// The client.
+        component: ComponentId,
+        /// What it holds.
+        binding: BindingId,
+        /// Where the provider lives.
+        provider_vm: VmId,
+    },
+    /// A6: a running client holds a loan and knows other values than its provider has now.
+    OutdatedValues {
+        /// The client.
+        component: ComponentId,
+        /// What it holds.
+        binding: BindingId,
+        /// The values that the client knows.
+        known: Values,
+    },
+    /// P1: a value client was told something that `prepare` did not announce.
+    UnannouncedValues {
+        /// The client.
+        component: ComponentId,
+        /// What it holds.
+        binding: BindingId,
+        /// The values that the client knows.
+        known: Values,
+    },
+    /// The manager's list of failed components differs from the reported conditions.
+    WronglyFailed {
+        /// The component.
+        component: Name,
+        /// Whether the manager lists it as failed.
+        listed: bool,
+    },
 }
 
 impl Violation {
     /// The name of the property that is broken.
     pub fn property(&self) -> &'static str {
         match self {
-            Self::TooFewHeld { .. } => "A1 a running component holds what it needs",
-            Self::LentWhileDown { .. } => "A2 every loan in use is on a started provider",
-            Self::TouchesForgottenVm { .. } => "A3 nothing touches a lost VM",
-            Self::RecallUnanswered { .. } => "A4 a stopped component answers every recall at once",
-            Self::StrongCycle { .. } => "A5 strong bindings form no cycle",
+            Self::TooFewHeld { .. } => A1,
+            Self::LentWhileDown { .. } | Self::HeldWithoutProvider { .. } => A2,
+            Self::TouchesForgottenVm { .. } => A3,
+            Self::RecallUnanswered { .. } => A4,
+            Self::StrongCycle { .. } => A5,
+            Self::OutdatedValues { .. } => A6,
+            Self::UnannouncedValues { .. } => P1,
+            Self::WronglyFailed { .. } => FAILED,
         }
     }
 }
@@ -78,58 +134,140 @@ impl fmt::Display for Violation {
                 write!(formatter, "{vm}: {component} still has a binding with {forgotten}, which is forgotten")
             }
             Self::RecallUnanswered { vm, component, binding } => {
-                write!(formatter, "{vm}: {component} is not running and has not given {binding} back")
+                write!(formatter, "{vm}: {component} is not running and has not returned {binding}")
             }
             Self::StrongCycle { cycle } => formatter.write_str(cycle),
             Self::LentWhileDown { vm, component, binding } => {
                 write!(formatter, "{vm}: {component} is not started and {binding} is not home")
             }
+            Self::HeldWithoutProvider { component, binding, provider_vm } => write!(
+                formatter,
+                "{component} is running and holds {binding} of {provider_vm}, whose provider is not started"
+            ),
+            Self::OutdatedValues { component, binding, known } => {
+                write!(formatter, "{component} uses {binding} with {known:?}, which is outdated")
+            }
+            Self::UnannouncedValues { component, binding, known } => {
+                write!(formatter, "{component} was told {known:?} for {binding}, which was not announced")
+            }
+            Self::WronglyFailed { component, listed: true } => {
+                write!(formatter, "{component} is listed as failed and was not reported as failed")
+            }
+            Self::WronglyFailed { component, listed: false } => {
+                write!(formatter, "{component} was reported as failed and is not listed")
+            }
         }
     }
 }
 
-/// What other agents' books must agree with: the loans in use here, and the loans that providers here stand behind.
+/// A binding in use, seen by its client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// Which binding.
+    pub binding: BindingId,
+    /// Where its provider lives.
+    pub provider_vm: VmId,
+    /// The client.
+    pub component: ComponentId,
+    /// Whether the client only knows values. Otherwise it is running and holds the loan.
+    pub value: bool,
+    /// What the client knows of its provider.
+    pub known: Values,
+}
+
+/// A binding, seen by its provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stand {
+    /// Which binding.
+    pub binding: BindingId,
+    /// Whether only values were handed out.
+    pub value: bool,
+    /// Whether the loan is out and its provider backs it: it is started, or died with the loan out.
+    pub backed: bool,
+    /// What the client must know: all values of the export, or the announced ones where it only knows values.
+    pub values: Values,
+}
+
+/// What other agents must agree with: the bindings in use here, and those that components here provide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     /// Which VM.
     pub vm: Option<VmId>,
-    /// Each loan that a running component holds: its provider's VM, and the holder.
-    pub held: Vec<(BindingId, VmId, ComponentId)>,
-    /// Each loan that is out, or whose provider died with it out. Sorted.
-    pub lent: Vec<BindingId>,
-    /// What clients here know of the providers of those loans, where there is anything to know.
-    pub known: Vec<(BindingId, VmId, Values)>,
-    /// What a client of each loan that is out must know, where there is anything to know.
-    pub handed: Vec<(BindingId, Values)>,
-    /// The VMs that it was told to forget: nobody here stands behind what runs on there. Sorted.
+    /// The bindings in use here.
+    pub uses: Vec<Use>,
+    /// The bindings provided here, sorted.
+    pub stands: Vec<Stand>,
+    /// The VMs that this agent was told to forget: what still runs there is not backed by anything here. Sorted.
     pub forgotten: Vec<VmId>,
 }
 
-/// What one agent's books show to the others.
+/// What one agent shows to the others.
 pub fn view(agent: &VmAgent) -> View {
     let mut view = View { vm: Some(agent.id()), forgotten: agent.forgotten().collect(), ..View::default() };
     for (id, component) in agent.components() {
-        let running = component.state().is_running();
-        for (binding, holding) in component.holdings().iter().filter(|_| running) {
-            let lends = !need_of(component, holding.import()).is_none_or(Need::is_value);
-            if lends && holding.state() != HoldingState::Bound {
-                view.held.push((binding, holding.provider_vm(), *id));
-                if !holding.values().is_empty() {
-                    view.known.push((binding, holding.provider_vm(), holding.values().clone()));
-                }
-            }
-        }
-        let stands = component.state() == ComponentState::Started || component.has_died();
-        for (binding, loan) in component.loans().iter().filter(|(_, loan)| stands && loan.is_out()) {
-            view.lent.push(binding);
-            let values = component.values_for(loan);
-            if !values.is_empty() {
-                view.handed.push((binding, values));
-            }
-        }
+        view.uses.extend(component.holdings().iter().filter_map(|(it, holding)| use_of(*id, component, it, holding)));
+        view.stands.extend(component.loans().iter().map(|(binding, loan)| stand_of(component, binding, loan)));
     }
-    view.lent.sort_unstable();
+    view.stands.sort_unstable_by_key(|stand| stand.binding);
     view
+}
+
+/// How a client uses a binding; nothing if it does not.
+pub fn use_of(id: ComponentId, component: &Component, binding: BindingId, holding: &Holding) -> Option<Use> {
+    let need = component.holdings().imports().get(holding.import()).map(|state| state.need)?;
+    let in_use = need.is_value() || component.state().is_running() && holding.state() != HoldingState::Bound;
+    in_use.then(|| Use {
+        binding,
+        provider_vm: holding.provider_vm(),
+        component: id,
+        value: need.is_value(),
+        known: holding.values().clone(),
+    })
+}
+
+/// How a provider stands behind a binding.
+pub fn stand_of(component: &Component, binding: BindingId, loan: &Loan) -> Stand {
+    let started = component.state() == ComponentState::Started || component.has_died();
+    let value = loan.state() == LoanState::Reference;
+    // Computed here and not by the rules of the provider, which are what is checked.
+    let source = if value { component.announced() } else { Some(component.values()) };
+    let export = component.kind().exports.get(loan.export());
+    let named = export.into_iter().flat_map(|export| &export.values);
+    let pairs = named.filter_map(|name| source?.get_key_value(name));
+    Stand {
+        binding,
+        value,
+        backed: started && loan.is_out(),
+        values: pairs.map(|(name, value)| (name.clone(), value.clone())).collect(),
+    }
+}
+
+/// A2, A6 and P1 of one binding. `stand` is absent if the provider's agent does not know the binding.
+pub fn of_binding(used: &Use, stand: Option<&Stand>) -> Option<Violation> {
+    let (component, binding, known) = (used.component, used.binding, || used.known.clone());
+    match stand {
+        // The provider of a value may leave at any time.
+        None if used.value => None,
+        Some(stand) if used.value => (stand.value && stand.values != used.known)
+            .then(|| Violation::UnannouncedValues { component, binding, known: known() }),
+        Some(stand) if stand.backed => {
+            (stand.values != used.known).then(|| Violation::OutdatedValues { component, binding, known: known() })
+        }
+        Some(_) | None => Some(Violation::HeldWithoutProvider { component, binding, provider_vm: used.provider_vm }),
+    }
+}
+
+/// A2, A6 and P1 between the clients of one agent and the providers of another.
+pub fn between(client: &View, provider: &View) -> Option<Violation> {
+    // A VM that was declared lost and runs on is no longer waited for.
+    if client.vm.is_some_and(|vm| provider.forgotten.binary_search(&vm).is_ok()) {
+        return None;
+    }
+    let here = client.uses.iter().filter(|used| Some(used.provider_vm) == provider.vm);
+    here.into_iter().find_map(|used| {
+        let place = provider.stands.binary_search_by_key(&used.binding, |stand| stand.binding);
+        of_binding(used, place.ok().map(|place| &provider.stands[place]))
+    })
 }
 
 /// A1, A3, A4, and no loan out from a provider that is down.
@@ -183,11 +321,15 @@ pub fn of_component(agent: &VmAgent, component: &Component) -> Vec<Violation> {
     found
 }
 
-/// A5.
+/// A5, and the list of failed components.
 pub fn of_manager(manager: &CloudManager) -> Option<Violation> {
-    manager.book().any_cycle().map(|refusal| Violation::StrongCycle { cycle: refusal.to_string() })
-}
-
-fn need_of(component: &Component, import: &Name) -> Option<Need> {
-    component.holdings().imports().get(import).map(|state| state.need)
+    let cycle = manager.book().any_cycle().map(|refusal| Violation::StrongCycle { cycle: refusal.to_string() });
+    cycle.or_else(|| {
+        let mut components = manager.book().components();
+        components.find_map(|entry| {
+            let listed = manager.book().is_failed(entry);
+            let reported = entry.condition.is_some_and(|it| matches!(it.state, ComponentState::Failed(_)));
+            (listed != reported).then(|| Violation::WronglyFailed { component: entry.name.clone(), listed })
+        })
+    })
 }

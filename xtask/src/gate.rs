@@ -30,6 +30,18 @@ pub(crate) fn differential(root: &Path, words: &[&str]) -> Result<(), String> {
     cargo(root, &[DIFFERENTIAL, words].concat())
 }
 
+/// Writes the table property × mode.
+pub(crate) fn properties(root: &Path) -> Result<(), String> {
+    const PAGE: &str = "docs/PROPERTIES.md";
+    let words = ["run", "--quiet", "--package", "model-check", "--example", "properties"];
+    let output = Command::new(program()).args(words).current_dir(root).output();
+    let output = output.map_err(|error| format!("cargo could not be run: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    std::fs::write(root.join(PAGE), output.stdout).map_err(|error| format!("{PAGE} could not be written: {error}"))
+}
+
 /// Runs every step; stops at the first that fails.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let tests: &[&[&str]] = if has_nextest(root) { &[NEXTEST, DOC_TESTS] } else { &[TESTS] };

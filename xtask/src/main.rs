@@ -21,8 +21,12 @@ usage: cargo xtask <command>
           long explorations of random applications, by seed
   differential [FIRST] [LAST]
           random scenarios with faults, by seed: each reduction of the explorer against none
+  properties
+          writes docs/PROPERTIES.md: which property is evaluated in which mode
   mutants [ROW…]
           takes each guard away in a copy; the explorer must notice
+  mutants --all [FILE…]
+          the same by rule: negated conditions, dropped statements, swapped arms
 
 example: cargo xtask test";
 
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
             packages::ensure();
             Ok(())
         }
+        ["properties"] => gate::properties(&root),
         ["soak", ref words @ ..] => gate::soak(&root, words),
         ["differential", ref words @ ..] => gate::differential(&root, words),
         ["mutants", ref rows @ ..] => mutants::run(&root, rows),

@@ -93,7 +93,7 @@ fn show_acts(scenario: &Scenario, report: &Report) -> Result<(), Failure> {
     }
     for (number, ((title, text), (initial, events))) in ACTS.iter().zip(&acts).enumerate() {
         let heading = bold(&format!("Act {}: {title}", number + 1));
-        let chart = screen::draw(Drawing::Text, initial, events);
+        let chart = screen::draw(Drawing::Text, screen::ChartOptions::default(), initial, events);
         screen::print(&format!("\n{heading}\n{text}\n\n{chart}"))?;
     }
     Ok(())

@@ -1,14 +1,17 @@
 //! Sequence charts: what happened in one run, for people to look at.
 //!
-//! A chart has one lifeline for the manager and one for each VM. Time goes down, one row for each event. A letter is an
-//! arrow from the row in which it was sent to the row in which it arrived, so letters under way can be seen. The states
-//! of components stand on the lifelines; loans that are lent, recalled and home again are the arrows between VMs, or stand
-//! on the lifeline if both ends live on one VM. Operator and cloud speak on the manager's lifeline.
+//! A chart has one lifeline for the manager and one for each VM. Time goes down, one row for each event. A message is an
+//! arrow from the row in which it was sent to the row in which it arrived, so messages under way can be seen. The states of
+//! components are marks on the lifelines; loans that are lent, recalled and returned are arrows between VMs, or marks if both
+//! ends are on one VM. Requests of the operator and outcomes of the cloud are marks on the manager's lifeline.
 //!
-//! [`Chart::new`] makes a chart of a run (`record`, with the `wording`); [`Chart::to_text`], [`Chart::to_mermaid`] and
-//! [`Chart::to_svg`] draw it. [`Chart::to_timeline`] draws only the lives of components, on a scale of time.
+//! [`Chart::new`] makes a chart of a run (`record`, with the `wording`); [`Chart::without_acknowledgements`] hides the reports
+//! that say nothing; [`Chart::to_text`], [`Chart::to_mermaid`] and [`Chart::to_svg`] draw it. [`Chart::to_timeline`] draws only
+//! the lives of components on a scale of time, and [`operations`] one bar for each operation.
 
+mod acknowledgements;
 mod mermaid;
+pub mod operations;
 mod record;
 mod svg;
 mod text;
@@ -27,6 +30,26 @@ pub struct Chart {
     pub arrows: Vec<Arrow>,
     /// What happened, one after the other.
     pub rows: Vec<Row>,
+}
+
+impl Chart {
+    /// What the signs of this chart mean; nothing for a chart without any.
+    pub fn legend(&self) -> Vec<(char, &'static str)> {
+        let mut legend: Vec<(char, &'static str)> =
+            self.mark_sorts().into_iter().map(|sort| (sort.sign(), sort.meaning())).collect();
+        if !self.arrows.is_empty() {
+            legend.push(('╎', "message under way"));
+        }
+        legend
+    }
+
+    /// The sorts of marks in this chart, each once.
+    fn mark_sorts(&self) -> Vec<MarkSort> {
+        let mut sorts: Vec<MarkSort> = self.rows.iter().flat_map(|row| &row.marks).map(|mark| mark.sort).collect();
+        sorts.sort_unstable();
+        sorts.dedup_by_key(|sort| sort.meaning());
+        sorts
+    }
 }
 
 /// One machine through time.
@@ -75,6 +98,8 @@ pub enum Sort {
     Order,
     /// Agent to manager.
     Report,
+    /// Agent to manager: an order was taken in, and there is nothing to report.
+    Acknowledgement,
     /// Where a provider can be reached.
     Bind,
     /// A loan goes out.
@@ -88,6 +113,8 @@ pub enum Sort {
 /// What happened in one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
+    /// The how-many-th event it is, from 1.
+    pub number: usize,
     /// The lifeline on which it happened.
     pub lifeline: usize,
     /// The letter that arrived.
@@ -125,6 +152,22 @@ pub enum MarkSort {
 }
 
 impl MarkSort {
+    /// What the sign means, in a word or two.
+    fn meaning(self) -> &'static str {
+        match self {
+            Self::State(ComponentState::Stopped) => "stopped",
+            Self::State(ComponentState::Starting) => "starting",
+            Self::State(ComponentState::Started) => "started",
+            Self::State(ComponentState::Stopping) => "stopping",
+            Self::State(ComponentState::Failed(_)) => "failed",
+            Self::Gone => "removed",
+            Self::Loan => "loan within the VM",
+            Self::Asked => "request",
+            Self::News => "news",
+            Self::Fault => "fault or refusal",
+        }
+    }
+
     /// A sign that says the same without colour.
     pub fn sign(self) -> char {
         match self {

@@ -101,7 +101,7 @@ impl Recorder {
         }
         marks.extend(self.differences(event, &before, lifeline, row));
         let sent = (first..self.chart.arrows.len()).collect();
-        self.chart.rows.push(Row { lifeline, arrived, sent, marks });
+        self.chart.rows.push(Row { number: row + 1, lifeline, arrived, sent, marks });
     }
 
     /// The lifeline on which an event happens.
@@ -166,7 +166,7 @@ impl Recorder {
         };
         let (sort, label) = match letter {
             Letter::Order(order) => (Sort::Order, self.names.order(order)),
-            Letter::Report(report) => (Sort::Report, self.names.report(report)),
+            Letter::Report(report) => self.names.report(report),
             Letter::Notice(notice) => self.names.notice(notice),
         };
         self.under_way.entry((from, to)).or_default().push_back(self.chart.arrows.len());
@@ -231,7 +231,7 @@ impl Recorder {
                 (one, other) if one == other => continue,
                 (_, LoanState::Lent) => format!("lend {provider} to {client}"),
                 (_, LoanState::Recalled { .. }) => format!("recall {provider}"),
-                (_, LoanState::Home) => format!("{provider} is home"),
+                (_, LoanState::Home) => format!("{provider} returned"),
                 (_, LoanState::Reference) => continue,
             };
             marks.push(Mark { sort: MarkSort::Loan, text });

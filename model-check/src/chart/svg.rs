@@ -50,7 +50,8 @@ struct Picture<'c> {
 impl Picture<'_> {
     fn draw(mut self) -> String {
         let bottom = self.tops.last().copied().unwrap_or(TOP) + 24;
-        let (width, height) = (LEFT + self.chart.lifelines.len() * self.lane, bottom + 16);
+        let (width, height) = (LEFT + self.chart.lifelines.len() * self.lane, bottom + 40);
+        self.legend(bottom + 24);
         for place in 0..self.chart.lifelines.len() {
             self.lifeline(place, bottom);
         }
@@ -68,6 +69,17 @@ impl Picture<'_> {
              role=\"img\">\n<style>{STYLE}</style>\n{MARKERS}\n<rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>\n\
              {back}{front}</svg>\n"
         )
+    }
+
+    /// What the colours mean.
+    fn legend(&mut self, y: usize) {
+        let mut x = 16;
+        for sort in self.chart.mark_sorts() {
+            let (class, meaning) = (class(sort), sort.meaning());
+            let _ = writeln!(self.front, "<circle class=\"dot {class}\" cx=\"{x}\" cy=\"{}\" r=\"4\"/>", y - 4);
+            let _ = writeln!(self.front, "<text class=\"mark\" x=\"{}\" y=\"{y}\">{meaning}</text>", x + 8);
+            x += meaning.len() * LETTER + 24;
+        }
     }
 
     fn x(&self, lifeline: usize) -> usize {
@@ -221,7 +233,7 @@ fn class(sort: MarkSort) -> &'static str {
 fn letter_class(sort: Sort) -> &'static str {
     match sort {
         Sort::Order => "order",
-        Sort::Report => "report",
+        Sort::Report | Sort::Acknowledgement => "report",
         Sort::Bind => "bind",
         Sort::Lend => "lend",
         Sort::Recall => "recall",

@@ -9,7 +9,7 @@ use super::{
 };
 use std::collections::BTreeMap;
 
-/// The narrowest and the widest a lifeline and what stands beside it may be.
+/// The narrowest that a lifeline and what stands beside it may be; and how wide it is if there is room and no label is longer.
 const LANE_COLUMNS: (usize, usize) = (13, 34);
 /// Where the first lifeline stands, with its box and the numbers of the rows to the left of it.
 const LEFT: usize = 11;
@@ -20,7 +20,11 @@ impl Chart {
         let lanes = self.lifelines.len().max(1);
         // The manager may have a track for every VM, and words beside them.
         let first = LEFT + self.lifelines.len().min(12);
-        let lane = (columns.saturating_sub(first) / lanes).clamp(LANE_COLUMNS.0, LANE_COLUMNS.1);
+        // Labels are cut only where there is no room for them: beside a label stand its tracks and the ends of its arrow.
+        let marks = self.rows.iter().flat_map(|row| &row.marks).map(|mark| mark.text.chars().count() + 2);
+        let longest = self.arrows.iter().map(|arrow| arrow.label.chars().count()).chain(marks).max().unwrap_or(0);
+        let widest = LANE_COLUMNS.1.max(longest + 10);
+        let lane = (columns.saturating_sub(first) / lanes).clamp(LANE_COLUMNS.0, widest);
         let mut page = Page { chart: self, lane, first, tracks: Tracks::new(self), lines: Vec::new() };
         page.header();
         for (number, row) in self.rows.iter().enumerate() {
@@ -28,8 +32,21 @@ impl Chart {
         }
         page.line(self.rows.len());
         let lines = page.lines.iter().map(|line| line.iter().collect::<String>().trim_end().to_string() + "\n");
-        lines.collect()
+        lines.chain(legend(self, columns)).collect()
     }
+}
+
+/// The legend, in lines that are not wider than the page.
+fn legend(chart: &Chart, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for (sign, meaning) in chart.legend() {
+        let entry = format!("  {sign} {meaning}");
+        match lines.last_mut().filter(|line| line.chars().count() + entry.chars().count() <= columns.max(72)) {
+            Some(line) => line.push_str(&entry),
+            None => lines.push(entry),
+        }
+    }
+    lines.into_iter().map(|line| line + "\n").collect()
 }
 
 struct Page<'c> {
@@ -117,7 +134,7 @@ impl Page<'_> {
             self.mark(line, row.lifeline, mark);
         }
         if let Some(line) = self.lines.get_mut(first) {
-            write(line, 0, &format!("{:>4}", number + 1));
+            write(line, 0, &format!("{:>4}", row.number));
         }
     }
 

@@ -40,11 +40,11 @@ impl Chart {
     }
 }
 
-fn line(cells: Vec<char>) -> String {
+pub(super) fn line(cells: Vec<char>) -> String {
     cells.into_iter().collect::<String>().trim_end().to_string()
 }
 
-struct Scale {
+pub(super) struct Scale {
     cells: usize,
     /// One cell, in microseconds.
     cell: u128,
@@ -52,13 +52,13 @@ struct Scale {
 }
 
 impl Scale {
-    fn new(end: Duration, cells: usize) -> Self {
+    pub(super) fn new(end: Duration, cells: usize) -> Self {
         let end = end.as_micros().max(1);
         let count = u128::try_from(cells).expect("a line is not that long");
         Self { cells, cell: end.div_ceil(count).max(1), end }
     }
 
-    fn cell(&self, moment: Duration) -> usize {
+    pub(super) fn cell(&self, moment: Duration) -> usize {
         usize::try_from(moment.as_micros() / self.cell).map_or(self.cells - 1, |cell| cell.min(self.cells - 1))
     }
 
@@ -80,7 +80,7 @@ impl Scale {
         cells
     }
 
-    fn ticks(&self) -> Vec<char> {
+    pub(super) fn ticks(&self) -> Vec<char> {
         let steps = [1, 2, 5].into_iter();
         let lengths = (0..12).flat_map(|power| steps.clone().map(move |digit| digit * 10_u128.pow(power)));
         // Not closer than twelve columns.

@@ -84,12 +84,12 @@ impl Names {
         }
     }
 
-    pub(super) fn report(&self, report: &Report) -> String {
+    pub(super) fn report(&self, report: &Report) -> (Sort, String) {
         if report.facts.is_empty() {
-            return format!("heard {}", report.through.0);
+            return (Sort::Acknowledgement, format!("acknowledged {}", report.through.0));
         }
         let facts: Vec<String> = report.facts.iter().map(|fact| self.fact(fact)).collect();
-        facts.join(", ")
+        (Sort::Report, facts.join(", "))
     }
 
     fn fact(&self, fact: &Fact) -> String {
@@ -97,7 +97,7 @@ impl Names {
             Fact::ComponentIs { component, condition } => format!("{} {}", self.component(*component), condition.state),
             Fact::BindingHeld { binding, held } => {
                 let (client, provider) = self.ends(*binding);
-                format!("{client} {} {provider}", if *held { "holds" } else { "lets go of" })
+                format!("{client} {} {provider}", if *held { "holds" } else { "returned" })
             }
             Fact::OperationFailed { component, operation, .. } => {
                 format!("{} cannot {operation}", self.component(*component))
@@ -124,7 +124,9 @@ impl Names {
             Notice::Bind { .. } => (Sort::Bind, format!("{provider} for {client}")),
             Notice::Started { .. } => (Sort::Lend, format!("lend {provider} to {client}")),
             Notice::UnbindRequired { last, .. } => (Sort::Recall, format!("recall {provider}{}", for_good(*last))),
-            Notice::UnbindConfirmed { last, .. } => (Sort::Home, format!("{provider} is home{}", for_good(*last))),
+            Notice::UnbindConfirmed { last, .. } => {
+                (Sort::Home, format!("{provider} {}", if *last { "released" } else { "returned" }))
+            }
         }
     }
 

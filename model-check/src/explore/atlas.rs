@@ -3,7 +3,8 @@
 use super::{flatten::Leaves, intern::Interner};
 use crate::{
     action::Action,
-    world::{Input, Item, Part, Place},
+    property::Breach,
+    world::{Input, Item, Output, Part, Place},
 };
 use rustc_hash::FxHashMap;
 use std::{
@@ -77,6 +78,10 @@ pub(super) struct Stepped {
     pub(super) effects: Vec<(u32, u32)>,
     /// Whether it is the manager, who now knows of something that it is not as predicted.
     pub(super) unsettled: bool,
+    /// What is wrong with the step itself.
+    pub(super) breach: Option<Breach>,
+    /// What the machine said, if that calls for a look at the whole world.
+    pub(super) look: Option<Vec<Output>>,
 }
 
 /// Whether the manager has heard that something is not as predicted that was, as far as it knew.

@@ -32,11 +32,11 @@ mod walker;
 use crate::{
     action::Action,
     environment::{Faults, Line},
-    property::{self, Breach, End},
+    property::{self, Breach, Disruption, End},
     scenario::{Answer, Expected, Scenario},
     world::{self, Event, World},
 };
-use atlas::{Atlas, MANAGER};
+use atlas::{Atlas, MANAGER, Stepped};
 use graph::{Graph, Span};
 use orbit::Orbits;
 use protocol::{Name, manager::Request};
@@ -65,12 +65,15 @@ pub struct Settings {
     pub states_max: usize,
     /// Whether to go on after the first breach, so that [`Findings::breaches`] lists all of them.
     pub thorough: bool,
+    /// A property that is not asked for, to see what the others notice without it.
+    pub without: Option<&'static str>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, ample: true, links: true, symmetry: true, states_max: 10_000_000, thorough: false }
+        let states_max = 10_000_000;
+        Self { threads, ample: true, links: true, symmetry: true, states_max, thorough: false, without: None }
     }
 }
 
@@ -162,12 +165,14 @@ struct Search<'a> {
     settings: Settings,
     expected: Option<&'a Expected>,
     may_stop: Option<BTreeSet<Name>>,
+    disruption: Disruption,
     /// Components that must be stopped on some path, and have not been seen to.
     unstopped: Mutex<BTreeSet<Name>>,
     orbits: Orbits,
     atlas: Atlas,
     seen: Seen,
-    breach: Mutex<Option<(Breach, u32)>>,
+    /// The first breach: the world that shows it, or the one before the step that does, with that step.
+    breach: Mutex<Option<(Breach, u32, Option<u32>)>>,
     breaches: Mutex<BTreeSet<Breach>>,
     ends: Mutex<BTreeMap<Arc<End>, (usize, u32)>>,
 }
@@ -228,6 +233,7 @@ impl<'a> Search<'a> {
             settings,
             expected,
             may_stop: (!disrupted).then(|| property::may_stop(script)),
+            disruption: Disruption::of(script),
             unstopped: Mutex::new(unstopped),
             orbits: if settings.symmetry { Orbits::find(script, expected) } else { Orbits::default() },
             atlas: Atlas::new(),
@@ -275,7 +281,7 @@ impl<'a> Search<'a> {
         Walker::new(&self.atlas, numbered, self.may_stop.as_ref(), &self.orbits)
     }
 
-    fn found(&self) -> Option<(Breach, u32)> {
+    fn found(&self) -> Option<(Breach, u32, Option<u32>)> {
         self.breach.lock().expect("no thread panics while it holds the breach").clone()
     }
 
@@ -315,18 +321,26 @@ impl<'a> Search<'a> {
         if actions.iter().all(|(action, _)| action.is_fault()) {
             self.record_end(walker, open);
         }
-        let (mut row, mut changed, mut quiet) = (Row::new(), Vec::new(), Vec::new());
+        let (mut row, mut before, mut changed, mut quiet) = (Row::new(), Row::new(), Vec::new(), Vec::new());
         for action in actions {
             row.clear();
             row.extend_from_slice(open.row);
             let (mut print, mut span) = (open.print, Span::default());
-            walker.apply(&mut row, &mut print, action, &mut changed);
+            let stepped = walker.apply(&mut row, &mut print, action, &mut changed);
+            if let Some(breach) = stepped.and_then(|step| self.look_at_step(walker, open.row, &row, &step)) {
+                self.record_step(breach, open.index, action.1);
+            }
             span.add(action.0.is_message());
             // What makes no difference is taken at once, and the worlds between are not kept.
             let mut broken = None;
             while let Some(next) = self.settings.ample.then(|| walker.next_ample(&row)).flatten() {
                 broken = broken.or_else(|| walker.breach_of(row[MANAGER]));
-                walker.apply(&mut row, &mut print, next, &mut quiet);
+                before.clone_from(&row);
+                let stepped = walker.apply(&mut row, &mut print, next, &mut quiet);
+                if let Some(breach) = stepped.and_then(|step| self.look_at_step(walker, &before, &row, &step)) {
+                    // The way there goes on with all that is taken at once.
+                    self.record_step(breach, open.index, action.1);
+                }
                 span.add(next.0.is_message());
                 changed.extend(quiet.iter().copied().filter(|slot| !changed.contains(slot)).collect::<Vec<_>>());
             }
@@ -343,10 +357,8 @@ impl<'a> Search<'a> {
             if let Some(expected) = self.expected {
                 self.compare(expected, walker, (open, action), (&row, &changed), index);
             }
-            // Where components stop by themselves, they may do so at any moment.
-            if self.may_stop.is_some()
-                && walker.is_idle(&row)
-                && let Some(breach) = property::while_idle(&walker.world(&row))
+            if walker.is_idle(&row)
+                && let Some(breach) = property::while_idle(&walker.world(&row), &self.disruption)
             {
                 self.record(breach, index);
             }
@@ -355,6 +367,16 @@ impl<'a> Search<'a> {
             }
             harvest.next.push(Open { index, row: &row, print });
         }
+    }
+
+    /// What is wrong with a step, alone or seen together with the whole world after it.
+    fn look_at_step(&self, walker: &mut Walker<'_>, before: &[u32], row: &Row, step: &Stepped) -> Option<Breach> {
+        let alone = step.breach.clone();
+        alone.or_else(|| {
+            let outputs = step.look.as_ref()?;
+            let (before, after) = (walker.world(before), walker.world(row));
+            property::of_event(before.manager(), &after, outputs, &self.disruption)
+        })
     }
 
     /// Holds one event against what the scenario expects of it.
@@ -387,6 +409,9 @@ impl<'a> Search<'a> {
     }
 
     fn record(&self, breach: Breach, index: u32) {
+        if self.settings.without == Some(breach.property) {
+            return;
+        }
         let mut breaches = self.breaches.lock().expect("no thread panics while it holds the breaches");
         if !breaches.contains(&breach) {
             breaches.insert(breach.clone());
@@ -394,8 +419,19 @@ impl<'a> Search<'a> {
         drop(breaches);
         let mut found = self.breach.lock().expect("no thread panics while it holds the breach");
         // Whatever thread comes first: the same breach of the same world each time.
-        if found.as_ref().is_none_or(|(known, at)| (&breach, index) < (known, *at)) {
-            *found = Some((breach, index));
+        if found.as_ref().is_none_or(|(known, at, _)| (&breach, index) < (known, *at)) {
+            *found = Some((breach, index, None));
+        }
+    }
+
+    /// Records a breach that is shown by a step, which may lead to a world that was seen before.
+    fn record_step(&self, breach: Breach, before: u32, action: u32) {
+        if self.settings.without == Some(breach.property) {
+            return;
+        }
+        let mut found = self.breach.lock().expect("no thread panics while it holds the breach");
+        if found.as_ref().is_none_or(|(known, at, _)| (&breach, before) < (known, *at)) {
+            *found = Some((breach, before, Some(action)));
         }
     }
 
@@ -453,15 +489,17 @@ impl<'a> Search<'a> {
 
     fn conclude(self, mut graph: Graph, complete: bool, sometimes: BTreeSet<&'static str>) -> Findings {
         let states = self.seen.count();
-        let way = |index: u32, graph: &Graph| self.retell(&graph.way(index));
+        let way = |index: u32, last: Option<u32>, graph: &Graph| {
+            self.retell(&graph.way(index).into_iter().chain(last).collect::<Vec<_>>())
+        };
         let unstopped = self.unstopped.lock().expect("no thread panics while it holds the names").first().cloned();
         let missing = unstopped.filter(|_| complete).map(|name| {
             let detail = format!("{name} is stopped on no path, and should be on some");
-            (Breach { property: property::AS_TOLD, detail }, 0)
+            (Breach { property: property::AS_TOLD, detail }, 0, None)
         });
         let mut breaches = self.breaches.lock().expect("no thread panics while it holds the breaches").clone();
-        breaches.extend(missing.iter().map(|(breach, _)| breach.clone()));
-        let breach = self.found().or(missing).map(|(breach, index)| (breach, way(index, &graph)));
+        breaches.extend(missing.iter().map(|(breach, ..)| breach.clone()));
+        let breach = self.found().or(missing).map(|(breach, index, last)| (breach, way(index, last, &graph)));
         let bytes_per_state = (self.seen.bytes() + graph.bytes()) / states.max(1);
         let edges = graph.edges();
         let ends = self.ends.into_inner().expect("no thread panics while it holds the ends");

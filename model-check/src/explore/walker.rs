@@ -200,8 +200,15 @@ impl<'a> Walker<'a> {
         found
     }
 
-    /// Lets an action happen: changes the row and its fingerprint, and lists the slots that changed.
-    pub(super) fn apply(&mut self, row: &mut Row, print: &mut u128, action: (Action, u32), changed: &mut Vec<usize>) {
+    /// Lets an action happen: changes the row and its fingerprint, and lists the slots that changed. Returns the step that
+    /// a machine took.
+    pub(super) fn apply(
+        &mut self,
+        row: &mut Row,
+        print: &mut u128,
+        action: (Action, u32),
+        changed: &mut Vec<usize>,
+    ) -> Option<Arc<Stepped>> {
         changed.clear();
         let (action, number) = action;
         let around = self.effects_around(row, action);
@@ -221,6 +228,7 @@ impl<'a> Walker<'a> {
             let part = self.put(row.get(slot).copied().unwrap_or(0), item);
             self.replace(row, print, slot, part, changed);
         }
+        effects
     }
 
     fn replace(&mut self, row: &mut Row, print: &mut u128, slot: usize, part: u32, changed: &mut Vec<usize>) {
@@ -379,13 +387,16 @@ impl<'a> Walker<'a> {
         let before = self.part(part);
         let mut changed = Part::clone(&before);
         let place = self.place(slot);
-        let outputs = world::step(&mut changed, Input::clone(&self.atlas.inputs.value(input).0));
+        let told = self.atlas.inputs.value(input).0;
+        let outputs = world::step(&mut changed, Input::clone(&told));
         let effects = outputs.iter().filter_map(|output| world::follow(place, output, self.numbered));
         let effects: Vec<_> = effects.collect();
         let stepped = Arc::new(Stepped {
             unsettled: atlas::is_unsettled(&before, &changed),
+            breach: property::of_step(&before, &told, &outputs, &changed),
             part: self.atlas.parts.number(changed),
             effects: effects.into_iter().map(|effect| self.effect(effect)).collect(),
+            look: property::calls_for_a_look(&outputs).then_some(outputs),
         });
         self.stepped.insert((part, input), stepped.clone());
         let mut shared = self.atlas.stepped.write().expect("no thread panics while it holds the steps");

@@ -1,9 +1,6 @@
 //! One component in an agent's books: the facts from which every decision follows.
 
-use super::{
-    holding::Holdings,
-    loan::{Loan, LoanState, Loans},
-};
+use super::{holding::Holdings, loan::Loans};
 use crate::{BindingId, ComponentId, Condition, Kind, Name, Operation, OrderNumber, ShortSet, Values};
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
@@ -195,9 +192,29 @@ impl Component {
         self.task_state
     }
 
-    /// What a client of this loan must know to reach the component as it runs now.
-    pub fn values_for(&self, loan: &Loan) -> Values {
-        self.values_of(&loan.export, loan.state() == LoanState::Reference)
+    /// The values that `prepare` announced, once it has.
+    pub fn announced(&self) -> Option<&Values> {
+        self.announced.as_ref()
+    }
+
+    /// All its values: those announced, and those of its latest start.
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// The operation that failed last, and how often in a row.
+    pub fn failures(&self) -> Option<(Operation, u32)> {
+        self.failures
+    }
+
+    /// Deaths since it was last steady.
+    pub fn deaths(&self) -> u32 {
+        self.deaths
+    }
+
+    /// The number of the latest task, and of the start task that began the present run.
+    pub fn serials(&self) -> (u64, u64) {
+        (self.serial, self.run)
     }
 
     /// Rule C2: removed, restarting, an import below its number, or something has come back as something else

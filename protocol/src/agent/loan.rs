@@ -57,6 +57,11 @@ impl Loan {
         self.client
     }
 
+    /// The export that is lent.
+    pub fn export(&self) -> &Name {
+        &self.export
+    }
+
     /// Where the client lives.
     pub fn client_vm(&self) -> VmId {
         self.client_vm

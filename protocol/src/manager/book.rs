@@ -69,6 +69,11 @@ pub struct VmEntry {
 }
 
 impl VmEntry {
+    /// The last order that it has answered.
+    pub fn answered(&self) -> OrderNumber {
+        self.answered
+    }
+
     /// Whether it is removed and on its way out.
     pub fn is_leaving(&self) -> bool {
         self.leaving
@@ -295,6 +300,11 @@ impl Book {
     /// The component that lends.
     pub fn provider_of(&self, binding: &BindingEntry) -> &ComponentEntry {
         &self.components[&binding.provider]
+    }
+
+    /// Whether a component is listed as one that waits for a person.
+    pub fn is_failed(&self, component: &ComponentEntry) -> bool {
+        component.id.and_then(|id| self.component_ids.get(&id)).is_some_and(|entry| self.failed.contains(entry))
     }
 
     /// The component with that number.

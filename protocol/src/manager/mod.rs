@@ -257,6 +257,13 @@ impl CloudManager {
         self.running.keys().map(|change| self.state_of(*change))
     }
 
+    /// The components that the posted phase of a change may touch.
+    pub fn watched(&self, change: ChangeId) -> impl Iterator<Item = &ComponentEntry> {
+        let phase = self.running.get(&change).and_then(|running| running.phase.as_ref());
+        let watched = phase.into_iter().flat_map(|phase| phase.watched.iter());
+        watched.filter_map(|entry| self.book.components.get(entry))
+    }
+
     /// Whether every change is done.
     pub fn is_idle(&self) -> bool {
         self.running.is_empty()

@@ -24,7 +24,9 @@ impl Turn<'_> {
             Fact::ComponentIs { component, condition } => self.hear_condition(vm, component, condition),
             Fact::BindingHeld { binding, held } => self.hear_held(vm, binding, held),
             Fact::OperationFailed { component, operation, detail } => {
-                self.tell(News::OperationFailed(component, operation, detail));
+                if self.component_on(vm, component).is_some() {
+                    self.tell(News::OperationFailed(component, operation, detail));
+                }
             }
             Fact::ComponentGone { component } => {
                 let Some(entry) = self.component_on(vm, component) else { return };

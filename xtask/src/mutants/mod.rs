@@ -1,9 +1,13 @@
 //! Mutants: for each race, its guard is removed from a copy of the rules, and the explorer must notice.
 //!
+//! `--all` makes mutants by rule instead (`by_rule`).
+//!
 //! A checker that finds nothing may have nothing to find, or may not be looking. So each guard is taken away in turn, in a
 //! copy that is built apart, and the scenario of its race is explored in every order. The working tree is never touched.
 
+mod by_rule;
 mod patch;
+mod sites;
 mod table;
 mod workshop;
 
@@ -12,17 +16,21 @@ use std::{fs, path::Path};
 use table::Verdict;
 use workshop::{Found, Workshop};
 
-/// The races of the catalogue whose guard can be taken away.
+/// The races of the catalogue whose guard can be taken away; then the properties that one mutant each shows to be needed.
 const ROWS: &[&str] = &[
     "R1", "R2", "R3", "R4", "R7", "R16", "R21", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R17", "R18",
     "R20", "R23", "R29", "R30", "D1", "R22", "R24", "R26", "R31", "R32", "R34", "R36", "R37", "R38", "R39", "R40",
     "R41", "R42", "R43", "R44", "R45", "R46", "R47", "R48", "R49", "R50", "R51",
+    "NEED", "REBOUND", "VMS", "MINIMAL", "FAILED", "PATIENCE", "P1", "STALE", "TRUST", "KNOWN", "OWN",
 ];
 
 const TABLE: &str = "docs/MUTANTS.md";
 
 /// Builds and explores the mutants of these rows, or of all if none is named, and writes their verdicts into the table.
 pub(crate) fn run(root: &Path, rows: &[&str]) -> Result<(), String> {
+    if let ["--all", words @ ..] = rows {
+        return by_rule::run(root, words);
+    }
     let every = all(root)?;
     if let Some(row) = rows.iter().find(|row| !ROWS.iter().any(|known| known.eq_ignore_ascii_case(row))) {
         return Err(format!("{row}: no such row (there are {})", ROWS.join(", ")));
@@ -35,10 +43,18 @@ pub(crate) fn run(root: &Path, rows: &[&str]) -> Result<(), String> {
     }
     let workshop = Workshop::open(root)?;
     let sound = hold_without_patch(&workshop, &mutants)?;
-    let mut verdicts = Vec::new();
+    let (mut verdicts, mut shared) = (Vec::new(), Vec::new());
     for (mutant, sound) in mutants.into_iter().zip(sound) {
         workshop.apply(&mutant)?;
-        let found = workshop.explore(&mutant.scenario)?;
+        let found = workshop.explore(&mutant.scenario, None)?;
+        if let Some(alone) = &mutant.alone {
+            let noticed = matches!(&found, Found::Breach { property, .. } if property == alone);
+            let others = workshop.explore(&mutant.scenario, Some(alone))?;
+            if !noticed || !matches!(others, Found::Nothing { .. }) {
+                let name = &mutant.name;
+                shared.push(format!("{name}: {alone:?} alone should notice it: {found:?}; without it, {others:?}"));
+            }
+        }
         let verdict = Verdict { mutant, sound, found };
         eprintln!("xtask: {verdict}");
         verdicts.push(verdict);
@@ -46,6 +62,9 @@ pub(crate) fn run(root: &Path, rows: &[&str]) -> Result<(), String> {
     let before = fs::read_to_string(root.join(TABLE)).unwrap_or_default();
     let text = table::write(&every, &before, &verdicts);
     fs::write(root.join(TABLE), text).map_err(|error| format!("{TABLE} could not be written: {error}"))?;
+    if !shared.is_empty() {
+        return Err(shared.join("\n"));
+    }
     let survivors: Vec<&str> = verdicts.iter().filter(|it| it.is_unexplained()).map(|it| &*it.mutant.name).collect();
     match survivors.is_empty() {
         true => Ok(()),
@@ -61,7 +80,7 @@ fn hold_without_patch(workshop: &Workshop, mutants: &[Mutant]) -> Result<Vec<Fou
         let same = mutants[..place].iter().position(|other| other.scenario == mutant.scenario);
         let found = match same {
             Some(same) => sound[same].clone(),
-            None => workshop.explore(&mutant.scenario)?,
+            None => workshop.explore(&mutant.scenario, None)?,
         };
         if let Found::Breach { property, detail, .. } = &found {
             return Err(format!("{}: broken without any patch: {property}: {detail}", mutant.scenario));
@@ -79,6 +98,10 @@ fn all(root: &Path) -> Result<Vec<Mutant>, String> {
     let mut mutants = Vec::new();
     for entry in fs::read_dir(&folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
+        // Beside the mutants lies a list of those by rule that are equivalent.
+        if path.extension().is_none_or(|it| it != "txt") {
+            continue;
+        }
         let text = fs::read_to_string(&path).map_err(unreadable)?;
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         mutants.push(Mutant::parse(&name, &text)?);

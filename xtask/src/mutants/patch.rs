@@ -11,7 +11,8 @@
 //! ```
 //!
 //! `catalogue:` gives the length of the counterexample that the catalogue of races knows, in deliveries; `survives:` the
-//! reason why the explorer does not notice, if that is so. There may be several edits.
+//! reason why the explorer does not notice, if that is so; `alone:` the property that notices it and without which no other
+//! one does. There may be several edits.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -30,6 +31,8 @@ pub(super) struct Mutant {
     pub(super) catalogue: Option<String>,
     /// Why it may survive.
     pub(super) survives: Option<String>,
+    /// The one property that notices it.
+    pub(super) alone: Option<String>,
     pub(super) edits: Vec<Edit>,
 }
 
@@ -57,6 +60,7 @@ impl Mutant {
                 "scenario" => mutant.scenario = value,
                 "catalogue" => mutant.catalogue = Some(value),
                 "survives" => mutant.survives = Some(value),
+                "alone" => mutant.alone = Some(value),
                 _ => return Err(format!("{name}: unknown key {key:?}")),
             }
         }

@@ -22,7 +22,8 @@ impl Verdict {
         let Mutant { row, scenario, catalogue, survives, .. } = &self.mutant;
         let (verdict, property, actions, deliveries) = match &self.found {
             Found::Breach { property, actions, deliveries, .. } => {
-                ("killed", property.clone(), actions.to_string(), deliveries.to_string())
+                let alone = if self.mutant.alone.is_some() { " (and nothing else)" } else { "" };
+                ("killed", format!("{property}{alone}"), actions.to_string(), deliveries.to_string())
             }
             Found::Panic(message) => ("killed", format!("panic: {message}"), "–".into(), "–".into()),
             Found::Nothing { complete, .. } => {
@@ -77,6 +78,9 @@ them, or the first ones of a breadth-first walk). A mutant is *killed* if a prop
 shortest counterexample, in actions of any sort and in messages delivered. Beside it stands the length, in deliveries,
 that the catalogue of races gives for a naive implementation. That one counts from other beginnings (here a scenario first
 sets up its VMs), so the numbers are of one order but need not be equal.
+
+The rows after the races show that each property is needed: with `(and nothing else)`, no other property notices the mutant
+in its scenario.
 
 The rules leave order, repetition and waiting to the links. Those guards are taken away from the explorer's model of the
 links; the links of the runtime have tests of their own.

@@ -41,6 +41,11 @@ pub(super) struct Workshop {
 
 impl Workshop {
     pub(super) fn open(root: &Path) -> Result<Self, String> {
+        Self::open_in(root, "target/mutants")
+    }
+
+    /// The same in another folder.
+    pub(super) fn open_in(root: &Path, folder: &str) -> Result<Self, String> {
         let unreadable = |error| format!("the crates could not be read: {error}");
         let mut files = BTreeMap::new();
         for name in CRATES {
@@ -52,10 +57,44 @@ impl Workshop {
         files.insert(example.into(), fs::read_to_string(root.join(example)).map_err(unreadable)?);
         let manifest = fs::read_to_string(root.join("Cargo.toml")).map_err(unreadable)?;
         files.insert("Cargo.toml".into(), workspace(&manifest));
-        let workshop = Self { root: root.into(), folder: root.join("target/mutants"), files };
+        let workshop = Self { root: root.into(), folder: root.join(folder), files };
         fs::create_dir_all(&workshop.folder).map_err(unreadable)?;
         fs::copy(root.join("Cargo.lock"), workshop.folder.join("Cargo.lock")).map_err(unreadable)?;
         Ok(workshop)
+    }
+
+    /// Where the copy is.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The files of the copy.
+    pub(super) fn files(&self) -> &BTreeMap<String, String> {
+        &self.files
+    }
+
+    /// Gives a file of the copy another text, for good.
+    pub(super) fn replace(&mut self, place: &str, text: String) {
+        self.files.insert(place.into(), text);
+    }
+
+    /// A program of the copy, once it is built.
+    pub(super) fn program(&self, example: &str) -> PathBuf {
+        self.folder.join("target/debug/examples").join(example)
+    }
+
+    /// Builds the copy as it is now.
+    pub(super) fn build(&self, example: &str) -> Result<(), String> {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--quiet", "--offline", "--package", "model-check", "--example", example]);
+        build.current_dir(&self.folder).env("CARGO_TARGET_DIR", self.folder.join("target"));
+        build.env("RUSTFLAGS", "--cap-lints allow");
+        let built = build.output().map_err(|error| format!("cargo could not be run: {error}"))?;
+        match built.status.success() {
+            true => Ok(()),
+            false => Err(format!("a mutant does not build:\n{}", String::from_utf8_lossy(&built.stderr))),
+        }
     }
 
     /// Makes the copy equal to the working tree.
@@ -82,22 +121,14 @@ impl Workshop {
         Ok(())
     }
 
-    /// Builds the copy as it is now and explores one scenario with it.
-    pub(super) fn explore(&self, name: &str) -> Result<Found, String> {
-        let target = self.folder.join("target");
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--offline", "--package", "model-check", "--example", "verdict"]);
-        build.current_dir(&self.folder).env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "--cap-lints allow");
-        let built = build.output().map_err(|error| format!("cargo could not be run: {error}"))?;
-        if !built.status.success() {
-            return Err(format!("a mutant does not build:\n{}", String::from_utf8_lossy(&built.stderr)));
-        }
-        let program = target.join("debug/examples/verdict");
+    /// Builds the copy as it is now and explores one scenario with it, perhaps without asking for some property.
+    pub(super) fn explore(&self, name: &str, without: Option<&str>) -> Result<Found, String> {
+        self.build("verdict")?;
+        let program = self.program("verdict");
         let mut explore = Command::new("sh");
         explore.args(["-c", &format!("ulimit -v {MEMORY_KIB_MAX}; exec \"$0\" \"$@\"")]);
         explore.arg(program).arg(self.root.join(scenario(name)));
-        explore.args([STATES_MAX.to_string(), SECONDS_MAX.to_string()]);
+        explore.args([STATES_MAX.to_string(), SECONDS_MAX.to_string()]).args(without);
         let output = explore.output().map_err(|error| format!("the explorer could not be run: {error}"))?;
         let (line, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         if output.status.success() {
