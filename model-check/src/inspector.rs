@@ -58,6 +58,8 @@ pub struct Inspector {
     /// Whether only the script may stop components, and no fault.
     calm: bool,
     steps: u64,
+    /// After how many steps a machine is told what it must ignore.
+    probe_every: u64,
     /// The machines as they were before the step; kept only with [`Pace::EveryStep`].
     before: BTreeMap<Place, Arc<Part>>,
     /// Every binding that was ever ordered.
@@ -75,10 +77,16 @@ impl Inspector {
             disruption: Some(Disruption::of(script)),
             calm: !disrupted,
             steps: 0,
+            probe_every: 1,
             before: BTreeMap::from([(Place::Manager, Arc::new(Part::Manager(CloudManager::new(None))))]),
             bindings: PagedMap::default(),
             lent: PagedMap::default(),
         }
+    }
+
+    /// The same, but machines are probed only now and then: for runs with very many steps.
+    pub fn probing_every(self, steps: u64) -> Self {
+        Self { probe_every: steps, ..self }
     }
 
     /// An inspector that does not know what the operator asked for: it says nothing about who may be stopped, and when a
@@ -180,7 +188,9 @@ impl Inspector {
     fn look_at_step(&self, world: &World, place: Place, input: &Input, event: &Event) -> Option<Breach> {
         let fresh = if let Place::Agent(vm) = place { Some(Part::Agent(VmAgent::new(vm))) } else { None };
         let before = self.before.get(&place).map(|part| &**part).or(fresh.as_ref())?;
-        let alone = property::of_step(before, input, &event.outputs, world.part(place));
+        let probes = self.steps.is_multiple_of(self.probe_every);
+        let probed = probes.then(|| property::probe(world.part(place))).flatten();
+        let alone = probed.or_else(|| property::of_step(before, input, &event.outputs, world.part(place)));
         alone.or_else(|| {
             let Some(Part::Manager(manager)) = self.before.get(&Place::Manager).map(|part| &**part) else {
                 return None;

@@ -283,7 +283,8 @@ impl<'a> Walker<'a> {
         let may_stop = self.may_stop;
         let known = self.know(number);
         let part = known.part.clone();
-        known.breach.get_or_insert_with(|| property::of_part(&part, may_stop)).clone()
+        let verdict = || property::of_part(&part, may_stop).or_else(|| property::probe(&part));
+        known.breach.get_or_insert_with(verdict).clone()
     }
 
     fn view(&mut self, number: u32) -> Option<Arc<View>> {

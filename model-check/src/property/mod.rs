@@ -12,7 +12,7 @@ pub mod mode;
 mod whole;
 
 pub use disruption::{Disruption, loses, may_stop};
-pub use machine::{of_part, of_step};
+pub use machine::{of_part, of_step, probe};
 pub use mode::{Asked, Mode};
 pub use protocol::invariant::{A1, A2, A3, A4, A5, A6, FAILED, P1};
 pub use whole::{at_end, calls_for_a_look, of_event, while_idle};

@@ -4,7 +4,9 @@
 //! the reason given here or by the run itself. `docs/PROPERTIES.md` is the table of this module, and a test breaks each
 //! property in each mode in which the table says that it is evaluated.
 
-use super::{ALL, AS_TOLD, DONE, FOLLOWED, KNOWN, NEED, ONE_END, OWN, PATIENCE, PREDICTED, REBOUND, RESTS};
+use super::{
+    ALL, AS_TOLD, DONE, FOLLOWED, KNOWN, NEED, ONE_END, OWN, PATIENCE, PREDICTED, REBOUND, RESTS, STALE, TRUST,
+};
 use crate::{
     audit::AGREEMENT,
     simulate::{COMES_BACK, NO_PANIC},
@@ -84,6 +86,7 @@ pub fn asked(property: &str, mode: Mode) -> Asked {
         (RESTS | PREDICTED | KNOWN | FOLLOWED | REBOUND, _) => Asked::Yes("every end"),
         (DONE, Mode::Explore) => Asked::Yes("every state without a change"),
         (DONE | OWN | NEED, _) => Asked::Yes("every phase that is called done"),
+        (STALE | TRUST, Mode::Simulate) => Asked::Yes("every 16th step"),
         (PATIENCE, _) => Asked::Yes("every step"),
         (_, Mode::Explore) => Asked::Yes("every state"),
         (_, _) => Asked::Yes("every step"),

@@ -28,6 +28,9 @@ use std::{
     time::Duration,
 };
 
+/// After how many steps a machine is told what it must ignore.
+const PROBE_STEPS: u64 = 16;
+
 /// A machine answers every input.
 pub const NO_PANIC: &str = "no machine panics";
 
@@ -62,7 +65,7 @@ impl<'a> Run<'a> {
             world: World::new(script.clone(), settings.faults),
             random: Random::new(settings.seed),
             agenda: Agenda::default(),
-            inspector: Inspector::new(script, settings.faults, settings.pace),
+            inspector: Inspector::new(script, settings.faults, settings.pace).probing_every(PROBE_STEPS),
             stretches: Stretches::default(),
             journals: settings.journal.then(Journals::default),
             actions: settings.record.then(Vec::new),
