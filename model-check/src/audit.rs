@@ -267,6 +267,7 @@ impl<'a> Court<'a> {
             TaskState::None => None,
             TaskState::UnderWay(operation) => Some(format!("{} is under way: {operation}", component.name())),
             TaskState::Pausing(operation) => Some(format!("{} waits to retry: {operation}", component.name())),
+            TaskState::Aborting => Some(format!("the start of {} is being aborted", component.name())),
         })
     }
 }

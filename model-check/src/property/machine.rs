@@ -70,7 +70,7 @@ fn believes_the_past(agent: &VmAgent) -> Option<Breach> {
 /// Outcomes and alarms of tasks and runs that are over, or never were.
 fn outdated(id: ComponentId, component: &Component) -> Vec<agent::Input> {
     let (serial, run) = component.serials();
-    let busy = matches!(component.task_state(), TaskState::UnderWay(_));
+    let busy = matches!(component.task_state(), TaskState::UnderWay(_) | TaskState::Aborting);
     let pausing = matches!(component.task_state(), TaskState::Pausing(_));
     let mut inputs = Vec::new();
     let mut ended = |serial: u64| {
@@ -85,7 +85,7 @@ fn outdated(id: ComponentId, component: &Component) -> Vec<agent::Input> {
         ended(serial);
     }
     // An earlier run.
-    let earlier = run.checked_sub(1);
+    let earlier = run.and_then(|run| run.checked_sub(1));
     inputs.extend(
         earlier.map(|serial| {
             agent::Input::FromHost(HostOutcome::Died { component: id, serial, detail: Arc::from("old") })
@@ -221,13 +221,25 @@ fn expected_of(input: &agent::Input, old: &Component) -> Counts {
     let (serial, run) = old.serials();
     let (failures, deaths, state) = (old.failures(), old.deaths(), old.state());
     let unchanged = Counts { failures, deaths, alarms: Vec::new() };
-    let busy = if let TaskState::UnderWay(operation) = old.task_state() { Some(operation) } else { None };
+    let busy = match old.task_state() {
+        TaskState::UnderWay(operation) => Some(operation),
+        TaskState::Aborting => Some(Operation::Start),
+        TaskState::None | TaskState::Pausing(_) => None,
+    };
     match input {
         agent::Input::FromHost(HostOutcome::Failed { component, serial: ended, .. }) if *ended == serial => {
             let Some(operation) = busy else { return unchanged };
             if operation == Operation::Rebind && old.has_died() {
                 let alarms = retry(old, Operation::Run, deaths).map(|pause| (retry_alarm(*component, serial), pause));
                 return Counts { alarms: alarms.into_iter().collect(), ..unchanged };
+            }
+            // What is removed need not start any more.
+            if operation == Operation::Start && old.is_leaving() {
+                return unchanged;
+            }
+            // What has ended by itself need not be stopped any more.
+            if operation == Operation::Stop && run.is_none() {
+                return Counts { failures: None, ..unchanged };
             }
             let times = failures.filter(|(failed, _)| *failed == operation).map_or(0, |(_, times)| times) + 1;
             let pause = retry(old, operation, times).or((operation == Operation::Rebind).then_some(10_000));
@@ -249,14 +261,19 @@ fn expected_of(input: &agent::Input, old: &Component) -> Counts {
             Counts { failures: None, deaths, alarms: alarms.into_iter().collect() }
         }
         agent::Input::FromHost(HostOutcome::Died { component, serial: died, .. })
-            if *died == run && state == ComponentState::Started =>
+            if Some(*died) == run && state == ComponentState::Started =>
         {
             let pause = if busy.is_some() { None } else { retry(old, Operation::Run, deaths + 1) };
             let alarms = pause.map(|pause| (retry_alarm(*component, serial), pause)).into_iter().collect();
             Counts { failures, deaths: deaths + 1, alarms }
         }
+        agent::Input::FromHost(HostOutcome::Died { serial: died, .. }) if Some(*died) == run => {
+            let stop_failed = state == ComponentState::Failed(Operation::Stop)
+                || old.task_state() == TaskState::Pausing(Operation::Stop);
+            Counts { failures: failures.filter(|_| !stop_failed), ..unchanged }
+        }
         agent::Input::AlarmRang(Alarm::Steady { serial: rang, .. })
-            if *rang == run && state == ComponentState::Started =>
+            if Some(*rang) == run && state == ComponentState::Started =>
         {
             Counts { deaths: 0, ..unchanged }
         }

@@ -212,8 +212,8 @@ impl Component {
         self.deaths
     }
 
-    /// The number of the latest task, and of the start task that began the present run.
-    pub fn serials(&self) -> (u64, u64) {
+    /// The number of the latest task, and of the start task that began the present run, if there is one.
+    pub fn serials(&self) -> (u64, Option<u64>) {
         (self.serial, self.run)
     }
 

@@ -20,8 +20,8 @@ use workshop::{Found, Workshop};
 const ROWS: &[&str] = &[
     "R1", "R2", "R3", "R4", "R7", "R16", "R21", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R17", "R18",
     "R20", "R23", "R29", "R30", "D1", "R22", "R24", "R26", "R31", "R32", "R34", "R36", "R37", "R38", "R39", "R40",
-    "R41", "R42", "R43", "R44", "R45", "R46", "R47", "R48", "R49", "R50", "R51",
-    "NEED", "REBOUND", "VMS", "MINIMAL", "FAILED", "PATIENCE", "P1", "STALE", "TRUST", "KNOWN", "OWN",
+    "R41", "R42", "R43", "R44", "R45", "R46", "R47", "R48", "R49", "R50", "R51", "NEED", "REBOUND", "VMS", "MINIMAL",
+    "FAILED", "PATIENCE", "P1", "STALE", "TRUST", "KNOWN", "OWN",
 ];
 
 const TABLE: &str = "docs/MUTANTS.md";
