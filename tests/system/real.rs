@@ -73,7 +73,7 @@ async fn the_running_example_loses_its_database_and_gets_another_one() {
     assert_eq!((&audit["machines"], &audit["at_rest"]), (&json!(4), &json!(true)), "{audit}");
     let chart = site.holdfast(&["audit", "manager", "--chart", "mermaid", "--change", "2"]);
     let chart = String::from_utf8(chart.stdout).unwrap();
-    for sight in ["recall mysql", "mysql is home", "mysql' started", "lend mysql' to tomcat", "change 2 done"] {
+    for sight in ["recall mysql", "mysql released", "mysql' started", "lend mysql' to tomcat", "change 2 done"] {
         assert!(chart.contains(sight), "{sight} is not in\n{chart}");
     }
     site.remove_everything().await;
