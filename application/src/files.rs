@@ -34,7 +34,7 @@ impl ApplicationFiles {
             }
             text
         };
-        // Only the includes are of interest here: whoever plans reads the files and reports every problem.
+        // Only the includes matter here: planning reads the files and reports every problem.
         let _ = Application::read(&collected.main, &collected.inputs, &mut note);
         collected
     }

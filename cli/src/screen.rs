@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
+pub(crate) use cloud_manager::document::lasting;
 use model_check::{
     World,
     chart::{Chart, operations},
@@ -160,18 +161,6 @@ pub(crate) fn counted(number: impl TryInto<u128>) -> String {
         text.push(digit);
     }
     text
-}
-
-/// A length of time, as exact as people care.
-pub(crate) fn lasting(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    match seconds {
-        0.0 => "0 s".into(),
-        0.0..0.001 => format!("{} µs", time.as_micros()),
-        0.001..1.0 => format!("{} ms", time.as_millis()),
-        1.0..100.0 => format!("{seconds:.2} s"),
-        _ => format!("{} s", time.as_secs()),
-    }
 }
 
 #[cfg(test)]

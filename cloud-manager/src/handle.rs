@@ -1,7 +1,7 @@
-//! The manager: where whoever wants something of the manager's machine hands it in.
+//! A handle to the running manager: how the API and the agents' side reach its machine.
 //!
-//! The machine belongs to one task, and nobody else touches it. What can be asked of that task is [`Call`]; a [`ManagerHandle`] is
-//! a handle that makes such calls and waits for their answers, and can be cloned freely.
+//! The machine belongs to one task, and no other touches it. What can be asked of that task is [`Call`]; a [`ManagerHandle`]
+//! makes such calls and waits for their answers. It can be cloned freely.
 
 use crate::applications::Submission;
 use crate::machine::{NotPosted, Posted, View};
@@ -22,7 +22,7 @@ pub struct ManagerHandle {
     newest: watch::Receiver<u64>,
 }
 
-/// The manager is halting or has halted; nobody is at the manager.
+/// The manager is halting or has halted, and answers no calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the manager is halting")]
 pub struct Halted;

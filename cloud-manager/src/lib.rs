@@ -3,7 +3,8 @@
 //! - [`program`]: the manager from its beginning to its end;
 //! - [`machine`]: the protocol's machine as the engine drives it;
 //! - `office`: everything around it that acts; `cloud`: where VMs come from;
-//! - [`manager`]: the one door to the machine that runs here; whoever asks or looks does so through it;
+//! - [`handle`]: the one way to reach the machine that runs here;
+//! - [`applications`]: what is kept of applications, and how a request about one becomes changes;
 //! - [`api`]: HTTPS and JSON for operators, in front of the manager;
 //! - [`document`]: what that API takes and gives, as plain data with names that people understand;
 //! - [`access`] and [`client`]: how the command line finds the API and talks to it.

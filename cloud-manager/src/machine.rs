@@ -1,6 +1,5 @@
-//! The manager as the engine drives it: the protocol's machine, and around it what a real manager must remember besides:
-//! where agents listen and who was told so, which requests of the cloud and which alarms are out, and what the operator
-//! was told.
+//! The manager as the engine drives it: the protocol's machine, and what a real manager must remember besides: where agents
+//! listen, which neighbours know that, pending requests to clouds, pending alarms, events, and applications.
 //!
 //! Nothing here decides about reconfiguration. What comes in is unpacked, the machine steps, and what it answers is packed:
 //! bindings get their tickets, and neighbours are told where to find each other before they have to.
@@ -29,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What the operator was told is kept up to this number; the oldest fall away.
+/// Maximum number of events kept; the oldest are dropped.
 const EVENTS_MAX: usize = 20_000;
 
 /// The manager.
@@ -39,7 +38,7 @@ pub struct Manager {
     books: Books,
 }
 
-/// All that must outlive the program.
+/// The state that survives restarts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Books {
     manager: CloudManager,
@@ -120,7 +119,7 @@ pub enum LocalEvent {
     RolloutPromoted(Name, ChangeId),
 }
 
-/// What the manager asks of its surroundings.
+/// What the manager asks of the program around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The operator is told something.
@@ -194,7 +193,7 @@ impl<'a> View<'a> {
 type Outputs = Vec<Output<Effect>>;
 
 impl Manager {
-    /// A manager of nothing, which has patience for ever.
+    /// A manager without VMs, which never declares a VM lost by itself.
     pub fn new(signer: Signer) -> Self {
         let books = Books {
             manager: CloudManager::new(None),
@@ -313,8 +312,8 @@ impl Manager {
             News::Accepted(_) | News::Refused(_) => about.map(Into::into),
             _ => self.books.names.about(&news).map(|name| name.to_string()),
         };
-        // A refusal changed nothing; whoever asked is answered, and nobody else needs to know. It takes no number, or whoever
-        // follows would believe to have missed something.
+        // A refusal changed nothing and concerns only the client that asked. It takes no number, or clients that follow the
+        // events would believe that they missed one.
         let kept = !matches!(news, News::Refused(_));
         self.books.last_event += u64::from(kept);
         let event = Event { number: self.books.last_event, at_ms: at.0, news, about };
@@ -337,7 +336,7 @@ impl Manager {
         }
     }
 
-    /// A VM is gone for ever: nobody hears it any more.
+    /// A VM is gone for good: its messages are ignored from now on.
     fn forget(&mut self, vm: VmId, name: Option<&Name>, outputs: &mut Outputs) {
         self.books.addresses.remove(&vm);
         for neighbour in self.books.acquainted.remove(&vm).unwrap_or_default() {

@@ -36,7 +36,7 @@ use std::{
 };
 use tokio::{sync::Semaphore, task::JoinSet};
 
-/// How long the planner may look for a better placement, if nothing is said, and at most.
+/// Time limit of the planner in seconds: the default, and the maximum.
 const TIME_LIMIT_S: u64 = 60;
 const TIME_LIMIT_S_MAX: u64 = 600;
 /// Plans that are worked on at a time; others wait for their turn.

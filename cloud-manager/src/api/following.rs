@@ -59,7 +59,7 @@ pub(super) async fn events(
     Ok(response)
 }
 
-/// Sends what comes after a number until nobody reads any more, or nobody is at the manager.
+/// Sends the events after a number until the client disconnects or the manager halts.
 async fn follow(api: &Api, mut after: u64, mut sender: Sender<Bytes, Infallible>) {
     let mut newest = api.manager.newest();
     // So that the head of the answer leaves at once.

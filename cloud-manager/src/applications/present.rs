@@ -1,7 +1,6 @@
 //! A copy of all that planning looks at: the machine with its book, what is kept of applications, how long operations took.
 //!
-//! The copy is taken between two steps of the machine. Whatever is derived from it is derived later, where it holds up
-//! nobody else.
+//! The copy is taken between two steps of the machine. Everything else is derived from it later, on another thread.
 
 use super::state::{ApplicationState, Version};
 use application::{ApplicationFiles, Difference, Expansion, Found, Key, SecretTexts, hint};

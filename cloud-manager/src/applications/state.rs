@@ -76,7 +76,7 @@ pub(crate) struct Before {
 /// A decision about applications, as it is journalled: nothing in it is computed again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
-    /// The name of the token of whoever asked.
+    /// The name of the operator's token.
     pub by: String,
     /// What is done.
     pub about: String,
