@@ -41,7 +41,7 @@ pub(crate) enum OfficeMessage {
     CarryOut(Effect),
     /// A connection stands, or not any more.
     Connection(link::Event),
-    /// Somebody is at the manager.
+    /// A call through the handle.
     Call(Call),
     /// An agent wants to join, or to have its certificate renewed.
     IdentityCall(IdentityCall),
