@@ -124,14 +124,15 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
     let events_after = record.events.last().map_or(0, |event| event.number);
     // A rollout goes on after this change.
     if let Some((name, rollout)) = rollout::of_change(&operator, record.change)? {
-        let accepted = Accepted { change: rollout.present, events_after };
+        let present = rollout.changes.last().copied().unwrap_or(rollout.change);
+        let accepted = Accepted { change: present, events_after };
         return rollout::follow(&operator, &name, &accepted, false, &|_| Tiers::default());
     }
     if record.done_at_ms.is_some() {
         return Ok(Ending::Done);
     }
-    let accepted = Accepted { change: record.change, events_after };
-    progress_of_change::follow(&operator, &accepted, false, Tiers::default())
+    let mut accepted = Accepted { change: record.change, events_after };
+    progress_of_change::follow(&operator, &mut accepted, false, Tiers::default())
 }
 
 fn took(record: &ChangeRecord) -> String {

@@ -121,6 +121,11 @@ pub(crate) enum Heard {
 }
 
 impl Following<'_> {
+    /// The number of the last event that was read.
+    pub(crate) fn last_read(&self) -> u64 {
+        self.after
+    }
+
     /// Waits for the next event, but no longer than this.
     pub(crate) fn next(&mut self, patience: Duration) -> Result<Heard, Failure> {
         let (client, events, after) = (&self.operator.client, &mut self.events, self.after);

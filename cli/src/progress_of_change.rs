@@ -31,15 +31,21 @@ const WAITS_MAX: usize = 8;
 /// Waits for a change, shows how it goes and what came of it. It ends well when the change is done, and badly when only a
 /// person can help.
 pub(crate) fn wait(operator: &Operator, accepted: &Accepted, json: bool, tiers: Tiers) -> Result<Ending, Failure> {
-    let ending = follow(operator, accepted, json, tiers)?;
+    let ending = follow(operator, &mut accepted.clone(), json, tiers)?;
     if json {
         screen::print_document(&operator.get::<ChangeRecord>(&format!("/v1/changes/{}", accepted.change))?)?;
     }
     Ok(ending)
 }
 
-/// Waits for a change and shows to people how it goes.
-pub(crate) fn follow(operator: &Operator, accepted: &Accepted, json: bool, tiers: Tiers) -> Result<Ending, Failure> {
+/// Waits for a change and shows its progress. Afterwards `accepted.events_after` is the last event that was read, so that
+/// the next step of a rollout is followed from there.
+pub(crate) fn follow(
+    operator: &Operator,
+    accepted: &mut Accepted,
+    json: bool,
+    tiers: Tiers,
+) -> Result<Ending, Failure> {
     let mut view = view(json, tiers);
     let mut told: BTreeSet<String> = BTreeSet::new();
     let mut events = operator.follow(accepted.events_after);
@@ -84,6 +90,7 @@ pub(crate) fn follow(operator: &Operator, accepted: &Accepted, json: bool, tiers
             Ok(None) | Err(_) => {}
         }
     };
+    accepted.events_after = events.last_read();
     view.end()?;
     if !json && ending == Ending::Done {
         let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", accepted.change))?;

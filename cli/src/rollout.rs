@@ -61,7 +61,8 @@ pub(crate) fn promote(arguments: &PromoteArguments) -> Result<Ending, Failure> {
     }
     match of_change(&operator, arguments.change)? {
         Some((name, rollout)) => {
-            let accepted = Accepted { change: rollout.present, ..accepted };
+            let present = rollout.changes.last().copied().unwrap_or(rollout.change);
+            let accepted = Accepted { change: present, ..accepted };
             follow(&operator, &name, &accepted, json, &|_| Tiers::default())
         }
         None => Ok(Ending::Done),
@@ -103,11 +104,29 @@ pub(crate) fn application(operator: &Operator, name: &str) -> Result<Option<Appl
     }
 }
 
-/// The rollout that has this change among its steps, with its application.
+/// The rollout under way that has this change among its steps, with its application.
 pub(crate) fn of_change(operator: &Operator, change: u64) -> Result<Option<(String, RolloutDocument)>, Failure> {
     let all: Vec<ApplicationDocument> = operator.get("/v1/applications")?;
     let mut rollouts = all.into_iter().filter_map(|it| Some((it.name, it.rollout?)));
-    Ok(rollouts.find(|(_, it)| (it.change..=it.present).contains(&change)))
+    Ok(rollouts.find(|(_, it)| it.changes.contains(&change)))
+}
+
+/// What is known of the rollout that one change is a step of. Steps may be quicker than the client that follows them, so
+/// it counts on the list of changes and not on the present one.
+struct Known {
+    /// The changes of its steps so far, in order.
+    changes: Vec<u64>,
+    /// How many steps there are; or were, once it has ended.
+    steps: usize,
+    /// How it stands; absent once it has ended.
+    state: Option<RolloutState>,
+}
+
+fn known(operator: &Operator, name: &str, change: u64) -> Result<Option<Known>, Failure> {
+    let Some(ApplicationDocument { rollout, last_rollout, .. }) = application(operator, name)? else { return Ok(None) };
+    let running = rollout.map(|it| Known { changes: it.changes, steps: it.steps, state: Some(it.state) });
+    let ended = Known { steps: last_rollout.len(), changes: last_rollout, state: None };
+    Ok(running.into_iter().chain([ended]).find(|it| it.changes.contains(&change)))
 }
 
 /// Follows a rollout, step by step, to its end or to where it waits for an operator.
@@ -121,14 +140,13 @@ pub(crate) fn follow(
     let mut accepted = accepted.clone();
     let mut step = 0;
     loop {
-        let rollout = application(operator, name)?.and_then(|it| it.rollout);
-        if let Some(rollout) = &rollout
-            && !json
-        {
-            step = rollout.step - 1;
-            screen::print(&format!("Step {} of {}\n", rollout.step, rollout.steps))?;
+        if let Some(Known { changes, steps, .. }) = known(operator, name, accepted.change)? {
+            step = changes.iter().position(|it| *it == accepted.change).unwrap_or(step);
+            if !json {
+                screen::print(&format!("Step {} of {steps}\n", step + 1))?;
+            }
         }
-        let ending = progress_of_change::follow(operator, &accepted, json, tiers(step))?;
+        let ending = progress_of_change::follow(operator, &mut accepted, json, tiers(step))?;
         let next = match ending {
             Ending::Done => next_change(operator, name, &accepted, json)?,
             _ => Next::End(ending),
@@ -160,14 +178,14 @@ fn next_change(operator: &Operator, name: &str, accepted: &Accepted, json: bool)
     let mut events = operator.follow(accepted.events_after);
     let mut told = Vec::new();
     loop {
-        let Some(rollout) = application(operator, name)?.and_then(|it| it.rollout) else {
-            return Ok(Next::End(Ending::Done));
-        };
-        if rollout.present != accepted.change {
-            return Ok(Next::Change(rollout.present));
+        let known = known(operator, name, accepted.change)?;
+        let after = known.iter().flat_map(|it| &it.changes).skip_while(|it| **it != accepted.change).nth(1);
+        if let Some(next) = after {
+            return Ok(Next::Change(*next));
         }
-        let change = rollout.change;
-        let text = match &rollout.state {
+        let Some(Known { changes, state: Some(state), .. }) = known else { return Ok(Next::End(Ending::Done)) };
+        let change = changes.first().copied().unwrap_or(accepted.change);
+        let text = match &state {
             RolloutState::Running { waits_for } if *waits_for != told => {
                 told.clone_from(waits_for);
                 format!("  the next step waits for {} to start\n", waits_for.join(", "))

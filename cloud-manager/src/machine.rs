@@ -450,7 +450,7 @@ impl Machine for Manager {
             LocalEvent::RolloutCancelled(application, first) => {
                 // The change of the present step is finished.
                 if self.rollout(&application, first).is_some() {
-                    self.set_rollout(&application, None);
+                    self.end_rollout(&application);
                 }
                 Vec::new()
             }

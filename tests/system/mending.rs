@@ -305,7 +305,17 @@ async fn a_group_is_replaced_a_few_at_a_time() {
     }
     let after = site.status().await.newest_event;
     let told = site.done(&["apply", path.to_str().unwrap(), "--rolling", "1", "--yes"]);
-    assert!(told.contains("In 4 steps, one after the other") && told.contains("Step 4 of 4"), "{told}");
+    assert!(told.contains("In 4 steps, one after the other"), "{told}");
+    // However quick the steps are, each is shown, once and with its own edits.
+    for index in 0..4 {
+        for line in [
+            format!("Step {} of 4\n", index + 1),
+            format!("apply shop: remove shop/web[{index}], "),
+            format!("shop/web[{index}] is stopping\n"),
+        ] {
+            assert_eq!(told.matches(&line).count(), 1, "{line:?} in {told}");
+        }
+    }
     let told = site.told_since(after).await;
     // Never two of them out at once.
     let mut out: BTreeSet<String> = BTreeSet::new();

@@ -445,6 +445,7 @@ pub(super) fn document(manager: View<'_>, name: &Name, state: &ApplicationState)
             })
             .collect(),
         rollout: rollout.map(|it| it.document(name, manager.book(), manager.is_done(it.present()))),
+        last_rollout: state.last_rollout.clone(),
         drained: inputs.drained.iter().map(|key| key.scoped(name).to_string()).collect(),
         counts,
         files: None,

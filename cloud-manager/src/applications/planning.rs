@@ -9,12 +9,12 @@ use super::{
     state::{ApplicationUpdate, Json, Step, Submission, VersionUpdate},
     targets::{Target, targets},
 };
-use crate::document::{ApplicationPlan, ApplicationRequest, Intent, Plan, SecretUse, asked, change::usual_patience};
+use crate::document::{ApplicationPlan, ApplicationRequest, Intent, Plan, SecretUse, change::usual_patience};
 use application::{
     Application, Difference, Existing, Expansion, How, Key, OutAlready, Problems, Secret, SecretTexts, rolling,
 };
 use planner::Progress;
-use protocol::{Change, Edit, Kind, Name, Operation, Strategy, manager::Request};
+use protocol::{Change, Edit, Kind, Name, Operation, Strategy};
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::NonZeroUsize,
@@ -330,10 +330,9 @@ impl Decision {
             })
             .collect();
         let names: Vec<&str> = self.targets.iter().map(|it| it.after.application.as_str()).collect();
-        let what = steps.first().map(|it| asked::in_words(&Request::Make(it.change.clone()))).unwrap_or_default();
         Ok(Submission {
             by: by.to_owned(),
-            about: format!("{} {}: {what}", self.intent, names.join(", ")),
+            about: format!("{} {}", self.intent, names.join(", ")),
             intent: self.intent,
             applications: self.targets.iter().map(|it| self.update(it, secrets, present)).collect(),
             steps,

@@ -54,7 +54,8 @@ impl Present {
             present.machine.step(Input::FromOperator(Request::Make(change)));
             let version = Version { number: 1, files, secrets, ..Version::default() };
             let name = expansion.application.clone();
-            let state = ApplicationState { versions: vec![version], expansion, rollout: None };
+            let state =
+                ApplicationState { versions: vec![version], expansion, rollout: None, last_rollout: Vec::new() };
             present.applications.insert(name, Arc::new(state));
         }
         present

@@ -104,7 +104,7 @@ impl Rollout {
             Next::Post | Next::Finished => RolloutState::Running { waits_for: Vec::new() },
         };
         let (step, steps) = (self.posted.len(), self.steps);
-        RolloutDocument { change: self.first, present: self.present(), step, steps, state }
+        RolloutDocument { change: self.first, changes: self.posted.clone(), step, steps, state }
     }
 }
 

@@ -23,6 +23,9 @@ pub struct ApplicationState {
     /// A replacement in steps that is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
+    /// The changes of the rollout that ended last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_rollout: Vec<u64>,
 }
 
 /// One version of an application.
@@ -212,6 +215,6 @@ impl Former {
         let mut versions: Vec<Version> = previous.into_iter().map(|files| version(1, files)).collect();
         let rolls_back_to = versions.last().map(|it| it.number);
         versions.push(Version { rolls_back_to, ..version(rolls_back_to.unwrap_or(0) + 1, files) });
-        Some(ApplicationState { versions, expansion, rollout: None })
+        Some(ApplicationState { versions, expansion, rollout: None, last_rollout: Vec::new() })
     }
 }

@@ -293,6 +293,9 @@ pub struct ApplicationDocument {
     /// A replacement in steps that is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<RolloutDocument>,
+    /// The changes of the rollout that ended last, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_rollout: Vec<u64>,
     /// VMs that are drained.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub drained: BTreeSet<String>,
@@ -325,8 +328,8 @@ pub struct VersionDocument {
 pub struct RolloutDocument {
     /// Its first change, by which it is known: `cancel` and `promote` take it.
     pub change: u64,
-    /// The change of the present step.
-    pub present: u64,
+    /// The changes of its steps so far, in order; the last is the present one.
+    pub changes: Vec<u64>,
     /// The present step, counted from 1.
     pub step: usize,
     /// How many steps there are.

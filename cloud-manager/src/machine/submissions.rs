@@ -7,7 +7,7 @@ use crate::applications::{
     rollout::{self, Next, Rollout},
     state::{Before, Json, VersionUpdate},
 };
-use crate::document::Intent;
+use crate::document::{Intent, asked};
 use crate::handle::Event;
 use application::{ApplicationFiles, Expansion};
 use protocol::manager::{News, Request};
@@ -40,7 +40,7 @@ impl Manager {
             && !step.change.edits.is_empty()
         {
             let which = if count > 1 { format!(" (step 1 of {count})") } else { String::new() };
-            match self.post(at, step, &format!("{about}{which}"), &mut outputs) {
+            match self.post(at, step, &about, &which, &mut outputs) {
                 Ok(change) => posted.change = Some(change),
                 Err(refusals) => {
                     outputs.push(Output::Effect(Effect::Submission(Err(NotPosted::Refused(refusals)))));
@@ -81,9 +81,18 @@ impl Manager {
         rollout::not_started(application, self.books.manager.book()).map(|it| it.name.clone()).collect()
     }
 
-    /// Asks the machine for the change of a step.
-    fn post(&mut self, at: Moment, step: &Step, about: &str, outputs: &mut Outputs) -> Result<ChangeId, Vec<Refusal>> {
+    /// Asks the machine for the change of a step. The history says what was asked for, this change's edits, and which step
+    /// it is.
+    fn post(
+        &mut self,
+        at: Moment,
+        step: &Step,
+        about: &str,
+        which: &str,
+        outputs: &mut Outputs,
+    ) -> Result<ChangeId, Vec<Refusal>> {
         let request = Request::Make(step.change.clone());
+        let about = &format!("{about}: {}{which}", asked::in_words(&request));
         outputs.push(Output::Effect(Effect::Requested(Box::new(request.clone()))));
         let asked = self.ask(at, request, about, step.clouds.clone());
         let answer = asked.iter().find_map(|output| match output {
@@ -147,6 +156,7 @@ impl Manager {
             versions: Vec::new(),
             expansion: Expansion::empty(application.clone()),
             rollout: None,
+            last_rollout: Vec::new(),
         };
         let state =
             Arc::make_mut(self.books.applications.entry(application.clone()).or_insert_with(|| Arc::new(empty())));
@@ -187,11 +197,11 @@ impl Manager {
                         return;
                     }
                 },
-                Next::Finished => self.set_rollout(name, None),
+                Next::Finished => self.end_rollout(name),
                 Next::Post => {
                     let Some(step) = rollout.ahead.pop_front() else { return };
-                    let about = format!("{} (step {} of {})", rollout.about, rollout.posted.len() + 1, rollout.steps);
-                    match self.post(at, &step, &about, outputs) {
+                    let which = format!(" (step {} of {})", rollout.posted.len() + 1, rollout.steps);
+                    match self.post(at, &step, &rollout.about, &which, outputs) {
                         _ if step.change.edits.is_empty() => {}
                         Ok(change) => {
                             self.keep_before(change, std::slice::from_ref(name));
@@ -218,6 +228,14 @@ impl Manager {
     pub(super) fn set_rollout(&mut self, name: &Name, rollout: Option<Rollout>) {
         if let Some(state) = self.books.applications.get_mut(name) {
             Arc::make_mut(state).rollout = rollout;
+        }
+    }
+
+    /// Ends a rollout. Its changes are kept for clients that follow it and have not seen the last ones yet.
+    pub(super) fn end_rollout(&mut self, name: &Name) {
+        if let Some(state) = self.books.applications.get_mut(name) {
+            let state = Arc::make_mut(state);
+            state.last_rollout = state.rollout.take().map(|it| it.posted).unwrap_or_default();
         }
     }
 

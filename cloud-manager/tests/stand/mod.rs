@@ -176,7 +176,8 @@ fn shop() -> ApplicationState {
         ..ApplicationFiles::default()
     };
     let version = Version { number: 1, by: "first".into(), at_ms: BEGINNING_MS, files, ..Version::default() };
-    ApplicationState { versions: vec![version], expansion: Expansion::empty(stage::name("shop")), rollout: None }
+    let expansion = Expansion::empty(stage::name("shop"));
+    ApplicationState { versions: vec![version], expansion, rollout: None, last_rollout: Vec::new() }
 }
 
 /// Everything behind the manager.
