@@ -4,8 +4,10 @@ use crate::{
     Ending,
     failure::Failure,
     operator::{Operator, OperatorOptions},
-    plan_text, progress_of_change, screen,
-    tiers::Tiers,
+    rendering::change_progress,
+    rendering::plan,
+    rendering::screen,
+    rendering::tiers::Tiers,
 };
 use clap::Args;
 use cloud_manager::document::{Accepted, EditDocument, NewChange, Plan};
@@ -51,7 +53,7 @@ impl ChangeOptions {
             return self.waiting.ask(&operator, "/v1/changes", &change);
         }
         let plan: Plan = operator.post("/v1/changes?dry-run=true", &change)?;
-        screen::show(self.waiting.operator.json, &plan, || screen::coloured(&plan_text::outcome(&plan.forecast)))?;
+        screen::show(self.waiting.operator.json, &plan, || screen::coloured(&plan::outcome(&plan.forecast)))?;
         Ok(Ending::Done)
     }
 }
@@ -66,7 +68,7 @@ impl WaitOptions {
     ) -> Result<Ending, Failure> {
         if !self.no_wait {
             let accepted = operator.post(path, document)?;
-            return progress_of_change::wait(operator, &accepted, self.operator.json, Tiers::default());
+            return change_progress::wait(operator, &accepted, self.operator.json, Tiers::default());
         }
         let accepted: Accepted = operator.post(path, document)?;
         screen::show(self.operator.json, &accepted, || {

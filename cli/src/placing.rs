@@ -1,6 +1,6 @@
 //! Runs the planner with a time limit, shows its progress, and ends it early on Ctrl-C.
 
-use crate::{interrupt::Interruptible, progress::ProgressLine};
+use crate::{interrupt::Interruptible, rendering::progress::ProgressLine};
 use planner::{Method, Progress};
 use std::time::{Duration, Instant};
 

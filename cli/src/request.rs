@@ -3,14 +3,16 @@
 
 use crate::{
     Ending,
-    application_file::{look_for_secrets, secret_texts},
     change::WaitOptions,
+    commands::rollout,
     failure::Failure,
+    input::application_file::{look_for_secrets, secret_texts},
     operator::Operator,
-    plan_text,
-    progress::ProgressLine,
-    progress_of_change, rollout, screen,
-    tiers::Tiers,
+    rendering::change_progress,
+    rendering::plan,
+    rendering::progress::ProgressLine,
+    rendering::screen,
+    rendering::tiers::Tiers,
 };
 use application::ApplicationFiles;
 use clap::Args;
@@ -70,9 +72,9 @@ impl HowOptions {
         let plan = planned(&operator, &request)?;
         // Programs get one document: what came of it.
         if !json || self.dry_run {
-            screen::show(json, &plan, || screen::coloured(&plan_text::plan(&plan)))?;
+            screen::show(json, &plan, || screen::coloured(&plan::plan(&plan)))?;
         } else {
-            anstream::eprint!("{}", plan_text::left(&plan));
+            anstream::eprint!("{}", plan::left(&plan));
         }
         let changes_nothing = plan.is_empty() && request.intent() != Intent::Remove;
         if changes_nothing && self.dry_run {
@@ -162,7 +164,7 @@ impl HowOptions {
         let accepted = cloud_manager::document::Accepted { change, events_after: submitted.events_after };
         let ending = match (submitted.steps, plan.applications.as_slice()) {
             (2.., [one]) => rollout::follow(operator, &one.application, &accepted, json, &tiers)?,
-            _ => progress_of_change::wait(operator, &accepted, json, tiers(0))?,
+            _ => change_progress::wait(operator, &accepted, json, tiers(0))?,
         };
         for (name, version) in &submitted.versions {
             // A change is also done when another has overtaken it.

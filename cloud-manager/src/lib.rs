@@ -2,7 +2,7 @@
 //!
 //! - [`program`]: the manager from its beginning to its end;
 //! - [`machine`]: the protocol's machine as the engine drives it;
-//! - `office`: everything around it that acts; `cloud`: where VMs come from;
+//! - `executor`: carries out what the machine asks for; `cloud`: where VMs come from;
 //! - [`handle`]: the one way to reach the machine that runs here;
 //! - [`applications`]: what is kept of applications, and how a request about one becomes changes;
 //! - [`api`]: HTTPS and JSON for operators, in front of the manager;
@@ -17,7 +17,7 @@ pub mod applications;
 pub mod client;
 mod cloud;
 pub mod document;
+mod executor;
 pub mod handle;
 pub mod machine;
-mod office;
 pub mod program;

@@ -1,13 +1,13 @@
-//! The manager program from its beginning to its end: the authority, the engine, the office around it, and the API in
+//! The manager program from its beginning to its end: the authority, the engine, the executor beside it, and the API in
 //! front. While it is down the application runs and neighbours keep working; it comes back from its journal.
 
 use crate::access::{Access, AccessError};
 use crate::api::{self, Api, Certificate, Tokens};
 use crate::cloud::LocalCloud;
 use crate::document::Role;
+use crate::executor::{ExecutorActor, ExecutorMessage, ExecutorSettings, Port};
 use crate::handle::ManagerHandle;
 use crate::machine::Manager;
-use crate::office::{Fittings, Hatch, Office, OfficeMessage};
 use ractor::{Actor, ActorRef};
 use runtime::data_directory::replace_file;
 use runtime::engine::{self, Kept, Moment, Opening};
@@ -32,9 +32,9 @@ const PORTS: &str = "ports.json";
 const TOKENS: &str = "tokens.json";
 const CERTIFICATE: &str = "api-certificate.json";
 const ACCESS: &str = "access.json";
-/// Calls that the office has not taken yet; whoever has one more waits.
+/// Calls that the executor has not taken yet; a caller with one more waits.
 const CALLS_MAX: usize = 64;
-/// Applicants that the office has not answered yet; one more is turned away and tries again.
+/// Agents that want to join and have no answer yet; one more is turned away and tries again.
 const APPLICANTS_MAX: usize = 64;
 
 /// How a manager runs.
@@ -57,7 +57,7 @@ pub struct Settings {
 /// Why a manager cannot begin, or cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ManagerError {
-    /// Something in the hallway.
+    /// The engine, its journal, its links or its identity.
     #[error(transparent)]
     Runtime(#[from] Error),
     /// The API's certificate.
@@ -72,16 +72,16 @@ pub enum ManagerError {
     /// The API's socket cannot be opened; most often the port is taken.
     #[error("{0}: cannot listen for operators")]
     Listen(SocketAddr, #[source] std::io::Error),
-    /// The office could not be opened, or failed; not on a good day.
-    #[error("the office failed: {0}")]
-    Office(String),
+    /// The executor could not be started, or has failed.
+    #[error("an internal part of the manager failed: {0}")]
+    Executor(String),
 }
 
 /// A manager at work.
 pub struct Running {
     kept: Kept<Manager>,
-    office: ActorRef<OfficeMessage>,
-    office_ended: JoinHandle<()>,
+    executor: ActorRef<ExecutorMessage>,
+    executor_ended: JoinHandle<()>,
     api: JoinHandle<()>,
     halt_api: oneshot::Sender<()>,
     /// Where agents find it.
@@ -93,22 +93,22 @@ pub struct Running {
 }
 
 impl Running {
-    /// Waits until the manager can go on no more, and says why.
+    /// Waits until the manager has to stop, and says why.
     pub async fn halted(&mut self) -> ManagerError {
         tokio::select! {
-            _ = &mut self.office_ended => ManagerError::Office("what it was doing is in the log".into()),
-            _ = &mut self.api => ManagerError::Office("the operators' API has ended".into()),
+            _ = &mut self.executor_ended => ManagerError::Executor("the reason is in the log".into()),
+            _ = &mut self.api => ManagerError::Executor("the operators' API has ended".into()),
             Some(error) = self.kept.halted() => error.into(),
         }
     }
 
-    /// Answers nobody any more, makes everything durable, and says farewell to all agents.
+    /// Closes the API, makes everything durable, and closes the links to all agents.
     pub async fn close(self) {
-        // Both may have ended by themselves, which is what is wanted.
+        // Both may have ended by themselves, which is fine.
         let _ = self.halt_api.send(());
         let _ = self.api.await;
         self.kept.close().await;
-        self.office.stop(None);
+        self.executor.stop(None);
     }
 }
 
@@ -125,9 +125,9 @@ pub async fn start(settings: Settings) -> Result<Running, ManagerError> {
     let local = LocalCloud::new(data.room(LOCAL)?, settings.program);
     let (newest, news) = watch::channel(0);
     let renew_every = Duration::from_secs(settings.certificate_lifetime_s * 2 / 3).max(Duration::from_secs(1));
-    let fittings = Fittings { authority, identity_directory, renew_every, local, newest };
-    let office = Actor::spawn(None, Office, fittings).await;
-    let (office, office_ended) = office.map_err(|error| ManagerError::Office(error.to_string()))?;
+    let parts = ExecutorSettings { authority, identity_directory, renew_every, local, newest };
+    let executor = Actor::spawn(None, ExecutorActor, parts).await;
+    let (executor, executor_ended) = executor.map_err(|error| ManagerError::Executor(error.to_string()))?;
     let (applications, applicants) = mpsc::channel(APPLICANTS_MAX);
     let (opened, address) = oneshot::channel();
     let opening = Opening {
@@ -139,12 +139,12 @@ pub async fn start(settings: Settings) -> Result<Running, ManagerError> {
         identity_calls: Some(applications),
         links: link::Settings::default(),
         machine: Manager::new(signer),
-        effects: Arc::new(Hatch::new(office.clone(), opened, settings.suspicion_ms_max)),
+        effects: Arc::new(Port::new(executor.clone(), opened, settings.suspicion_ms_max)),
     };
     let kept = engine::keep(opening).await?;
-    let address = address.await.map_err(|_| ManagerError::Office("it closed at once".into()))?;
+    let address = address.await.map_err(|_| ManagerError::Executor("the executor ended at its start".into()))?;
     ports.agents = address.port();
-    tokio::spawn(pass_on(applicants, office.clone(), OfficeMessage::IdentityCall));
+    tokio::spawn(pass_on(applicants, executor.clone(), ExecutorMessage::IdentityCall));
 
     let listen = remembered(settings.api, ports.operators);
     let listener = TcpListener::bind(listen).await.map_err(|source| ManagerError::Listen(listen, source))?;
@@ -155,11 +155,11 @@ pub async fn start(settings: Settings) -> Result<Running, ManagerError> {
     let access_file = data.path().join(ACCESS);
     access.write(&access_file)?;
     let (calls, callers) = mpsc::channel(CALLS_MAX);
-    tokio::spawn(pass_on(callers, office.clone(), OfficeMessage::Call));
+    tokio::spawn(pass_on(callers, executor.clone(), ExecutorMessage::Call));
     let api = Api::new(ManagerHandle::new(calls, news), Arc::new(tokens), api::Settings::default());
     let (halt_api, halted) = oneshot::channel::<()>();
     let api = tokio::spawn(api::serve(listener, certificate.server()?, api, async move { drop(halted.await) }));
-    Ok(Running { kept, office, office_ended, api, halt_api, address, access, access_file })
+    Ok(Running { kept, executor, executor_ended, api, halt_api, address, access, access_file })
 }
 
 /// The way in for the operator on this machine: one admin token, made at the first start and kept in the access file.
@@ -202,7 +202,7 @@ fn remembered(listen: SocketAddr, port: u16) -> SocketAddr {
     if listen.port() == 0 { SocketAddr::new(listen.ip(), port) } else { listen }
 }
 
-/// Where somebody on this machine finds what listens there.
+/// The address by which a listener is reached from this machine.
 pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -214,11 +214,11 @@ pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
 
 async fn pass_on<T: Send + 'static>(
     mut from: mpsc::Receiver<T>,
-    office: ActorRef<OfficeMessage>,
-    as_errand: fn(T) -> OfficeMessage,
+    executor: ActorRef<ExecutorMessage>,
+    as_message: fn(T) -> ExecutorMessage,
 ) {
     while let Some(item) = from.recv().await {
-        if office.cast(as_errand(item)).is_err() {
+        if executor.cast(as_message(item)).is_err() {
             return;
         }
     }

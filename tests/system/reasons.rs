@@ -321,7 +321,7 @@ async fn whoever_waits_for_a_change_that_needs_a_person_is_told_and_sent_there()
     let first = site.post(&json!({ "strategy": "up-then-down", "edits": [new, { "restart-component": "app" }] })).await;
     site.events_until(first.events_after, |event| event.what == EventKind::OperationFailed).await;
     let shown = site.refused(&["component", "restart", "app"]);
-    assert!(shown.contains("✗ change 3 cannot go on without you\n"), "{shown}");
+    assert!(shown.contains("✗ change 3 needs manual action\n"), "{shown}");
     assert!(shown.contains("  try again: holdfast component retry new\n"), "{shown}");
     std::fs::write(&go, "").unwrap();
     let seen = site.status().await.newest_event;

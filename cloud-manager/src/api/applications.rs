@@ -20,7 +20,7 @@ use crate::document::{
     VersionDocument,
 };
 use crate::machine::{NotPosted, View};
-use crate::office::LOCAL;
+use crate::executor::LOCAL;
 use application::Key;
 use axum::{extract::State, http::StatusCode, response::Response};
 use protocol::letter::Question;

@@ -8,7 +8,7 @@ use super::{
     reading::{Asked, Document, Named, Part},
 };
 use crate::document::{Accepted, JoinToken, NewChange, NewJoinToken, NewToken, OperatorToken};
-use crate::office::LOCAL;
+use crate::executor::LOCAL;
 use axum::{
     extract::State,
     http::StatusCode,

@@ -11,7 +11,7 @@ use crate::document::{
 };
 use crate::handle::Clouds;
 use crate::machine::View;
-use crate::office::LOCAL;
+use crate::executor::LOCAL;
 use protocol::{
     CloudManager, ComponentState, Name,
     manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, ImportEntry, PhaseKind, VmEntry},

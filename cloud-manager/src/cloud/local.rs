@@ -3,7 +3,7 @@
 //! An agent that ends is started again, as an init system would; agents outlive the manager and are found again. To
 //! destroy such a VM is to end its agent and every process of its components, and to remove its directory.
 
-use crate::office::OfficeMessage;
+use crate::executor::ExecutorMessage;
 use protocol::VmId;
 use protocol::manager::CloudOutcome;
 use ractor::ActorRef;
@@ -60,39 +60,39 @@ impl LocalCloud {
     }
 
     /// Sees to it that the agent of a VM runs, from now on.
-    pub(crate) fn resume(&mut self, vm: VmId, office: &ActorRef<OfficeMessage>) {
+    pub(crate) fn resume(&mut self, vm: VmId, executor: &ActorRef<ExecutorMessage>) {
         let Some(manager) = self.manager.filter(|_| !self.agents.contains_key(&vm)) else { return };
         let (let_go, is_over) = oneshot::channel();
         self.agents.insert(vm, let_go);
-        let (place, executable, office) = (self.place(vm), self.executable.clone(), office.clone());
+        let (place, executable, executor) = (self.place(vm), self.executable.clone(), executor.clone());
         tokio::spawn(async move {
             if look_after(&place, &executable, manager, is_over).await {
                 destroy(&place).await;
-                // An office that has closed asks again when it opens.
-                let _ = office.cast(OfficeMessage::FromCloud(CloudOutcome::Destroyed(vm)));
+                // If the executor has stopped, the task is given again at the next start.
+                let _ = executor.cast(ExecutorMessage::FromCloud(CloudOutcome::Destroyed(vm)));
             }
         });
     }
 
-    /// Ends a VM, and says so to the office.
-    pub(crate) fn destroy(&mut self, vm: VmId, office: &ActorRef<OfficeMessage>) {
+    /// Ends a VM, and tells the executor.
+    pub(crate) fn destroy(&mut self, vm: VmId, executor: &ActorRef<ExecutorMessage>) {
         match self.agents.remove(&vm) {
             // A keeper that is gone has no agent to end.
             Some(let_go) => drop(let_go.send(())),
             None => {
-                let (place, office) = (self.place(vm), office.clone());
+                let (place, executor) = (self.place(vm), executor.clone());
                 tokio::spawn(async move {
                     destroy(&place).await;
-                    let _ = office.cast(OfficeMessage::FromCloud(CloudOutcome::Destroyed(vm)));
+                    let _ = executor.cast(ExecutorMessage::FromCloud(CloudOutcome::Destroyed(vm)));
                 });
             }
         }
     }
 
     /// Ends a VM that was declared lost, if it is one of ours and anything of it is left.
-    pub(crate) fn discard(&mut self, vm: VmId, office: &ActorRef<OfficeMessage>) {
+    pub(crate) fn discard(&mut self, vm: VmId, executor: &ActorRef<ExecutorMessage>) {
         if self.agents.contains_key(&vm) || self.place(vm).exists() {
-            self.destroy(vm, office);
+            self.destroy(vm, executor);
         }
     }
 

@@ -1,0 +1,227 @@
+//! `holdfast audit`: the journals of a real run, put through the explorer's properties.
+
+use crate::{
+    Ending,
+    failure::Failure,
+    past,
+    rendering::screen::{self, ChartOptions, Drawing, counted},
+};
+use clap::Args;
+use model_check::{
+    World,
+    audit::{self, Audit, Past},
+    chart::Chart,
+    property::{
+        Asked, Mode,
+        mode::{self, NOT_CHECKED},
+    },
+    world::{Event, Output, Place},
+};
+use protocol::ChangeId;
+use protocol::manager::{self, News};
+use serde_json::{Value, json};
+use std::{fmt::Write as _, path::PathBuf, time::Duration};
+
+/// Check the properties of a real run from its journals
+///
+/// Steps every machine again by its journal, in an order in which nothing is received before it was sent, and checks every
+/// property after every step. Changes nothing; the programs may be running.
+#[derive(Args)]
+#[command(after_help = "\
+Exit code 0: everything held; 1: something did not, or a journal cannot be read.
+
+Example: holdfast audit /var/lib/holdfast/manager /var/lib/holdfast/agent")]
+pub(crate) struct Arguments {
+    /// Data directories of the manager and of agents; a manager's brings those of its VMs on this machine
+    #[arg(required = true, value_name = "DIR")]
+    directories: Vec<PathBuf>,
+    /// Draw what happened: text, mermaid or svg
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    chart: Option<Drawing>,
+    /// Draw, or list in JSON, only what happened from the acceptance of this change to its end
+    #[arg(long, value_name = "NUMBER")]
+    change: Option<u64>,
+    #[command(flatten)]
+    drawn: ChartOptions,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    let directories = past::directories(&arguments.directories);
+    let pasts: Vec<Past> = directories.iter().map(|directory| past::read(directory)).collect::<Result<_, _>>()?;
+    let audit = audit::audit(&pasts);
+    if let Some(drawing) = arguments.chart {
+        draw(&audit, drawing, arguments.drawn, arguments.change.map(ChangeId))?;
+    }
+    if arguments.json {
+        let breach = audit.breach.as_ref().map(
+            |(after, breach)| json!({ "property": breach.property, "detail": breach.detail, "after_steps": after }),
+        );
+        let change = arguments.change.map(|change| stage(&audit, Some(ChangeId(change)))).transpose()?;
+        let properties: Vec<Value> = mode::all()
+            .map(|name| {
+                let (sign, reason) = mark(&audit, name);
+                let word = match sign {
+                    '✓' if reason.is_some() => "holds in part",
+                    '✓' => "holds",
+                    '✗' => "broken",
+                    '?' => "holds up to the breach",
+                    _ => NOT_CHECKED,
+                };
+                json!({ "property": name, "mark": word, "reason": reason })
+            })
+            .collect();
+        screen::print_json(&json!({
+            "good": breach.is_none(),
+            "machines": pasts.len(),
+            "steps": audit.events.len(),
+            "beyond": audit.beyond,
+            "missing": audit.missing.iter().map(|vm| vm.0).collect::<Vec<_>>(),
+            "at_rest": audit.busy.is_none(),
+            "under_way": audit.busy,
+            "properties": properties,
+            "breach": breach,
+            "messages": change.map(|stage| stage.messages()),
+        }))?;
+    } else {
+        screen::print_beside(arguments.chart.unwrap_or(Drawing::Text), &screen::coloured(&verdict(&pasts, &audit)))?;
+    }
+    Ok(if audit.breach.is_none() { Ending::Done } else { Ending::Refuted })
+}
+
+fn verdict(pasts: &[Past], audit: &Audit) -> String {
+    let (steps, machines) = (counted(audit.events.len()), counted(pasts.len()));
+    let mut text = match &audit.breach {
+        None => format!("✓ everything that was checked held in {steps} steps of {machines} machines\n"),
+        Some((after, breach)) => format!("✗ after {} of {steps} steps: {breach}\n", counted(*after)),
+    };
+    for name in mode::all() {
+        // What no audit can evaluate is in docs/PROPERTIES.md.
+        if let Asked::No(_) = mode::asked(name, Mode::Audit) {
+            continue;
+        }
+        let (sign, reason) = mark(audit, name);
+        let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        writeln!(text, "  {sign} {name}{reason}").expect("writing to a string does not fail");
+    }
+    let mut note = |note: String| writeln!(text, "  {note}").expect("writing to a string does not fail");
+    if !audit.missing.is_empty() {
+        let missing: Vec<String> = audit.missing.iter().map(ToString::to_string).collect();
+        note(format!("? no journal was given of {}", missing.join(", ")));
+    }
+    if audit.beyond > 0 {
+        note(format!("? {} steps at the end were not looked at: another journal ends earlier", counted(audit.beyond)));
+    }
+    text
+}
+
+/// The sign of a property, and what was not checked of it.
+fn mark(audit: &Audit, name: &str) -> (char, Option<String>) {
+    let broken = audit.breach.as_ref().is_some_and(|(_, breach)| breach.property == name);
+    match audit.asked(name) {
+        _ if broken => ('✗', None),
+        Asked::No(reason) => ('–', Some(format!("{NOT_CHECKED}: {reason}"))),
+        // After the first breach nothing more is looked at.
+        _ if audit.breach.is_some() => ('?', Some("held up to the breach".into())),
+        Asked::Partly(reason) => ('✓', Some(reason)),
+        Asked::Yes(_) => ('✓', None),
+    }
+}
+
+/// Draws one change from the journals in these directories.
+pub(crate) fn draw_change(
+    given: &[PathBuf],
+    drawing: Drawing,
+    drawn: ChartOptions,
+    change: ChangeId,
+) -> Result<Ending, Failure> {
+    let directories = past::directories(given);
+    if directories.is_empty() {
+        return Err(Failure::Usage(
+            "a chart is drawn from journals, and the manager is elsewhere (name them with --journals DIR)".into(),
+        ));
+    }
+    let pasts: Vec<Past> = directories.iter().map(|directory| past::read(directory)).collect::<Result<_, _>>()?;
+    let audit = audit::audit(&pasts);
+    draw(&audit, drawing, drawn, Some(change))?;
+    if drawing == Drawing::Text {
+        screen::print(&format!("\n{}", timeline(&stage(&audit, Some(change))?)))?;
+    }
+    Ok(Ending::Done)
+}
+
+/// The timeline of one change from the journals in these directories; nothing if there are none, or it is not in them.
+pub(crate) fn timeline_of(given: &[PathBuf], change: ChangeId) -> Option<String> {
+    let pasts: Vec<Past> = past::directories(given).iter().filter_map(|directory| past::read(directory).ok()).collect();
+    let stage = stage(&audit::audit(&pasts), Some(change)).ok()?;
+    Some(timeline(&stage)).filter(|text| !text.is_empty())
+}
+
+/// One bar for each operation. Clocks of several machines need not agree, so time never goes back.
+fn timeline(stage: &Stage) -> String {
+    let mut latest = Duration::ZERO;
+    let moments = stage.moments.iter().map(|moment| {
+        latest = latest.max(*moment);
+        latest
+    });
+    screen::draw_operations(&stage.events, &moments.collect::<Vec<_>>())
+}
+
+/// Draws the run, or one change of it.
+fn draw(audit: &Audit, drawing: Drawing, drawn: ChartOptions, change: Option<ChangeId>) -> Result<(), Failure> {
+    let Stage { world, events, .. } = stage(audit, change)?;
+    screen::print(&screen::draw(drawing, drawn, &world, &events))
+}
+
+/// A run, and the world that it began in.
+pub(crate) struct Stage {
+    pub(crate) world: World,
+    pub(crate) events: Vec<Event>,
+    /// When each event happened.
+    pub(crate) moments: Vec<Duration>,
+}
+
+impl Stage {
+    /// Who sent what to whom, in that order.
+    pub(crate) fn messages(&self) -> Vec<String> {
+        let chart = Chart::new(&self.world, &self.events);
+        let name = |lifeline: usize| chart.lifelines[lifeline].name.as_str();
+        let sent = chart.arrows.iter().filter(|arrow| arrow.sent.is_some());
+        sent.map(|arrow| format!("{} → {}: {}", name(arrow.from), name(arrow.to), arrow.label)).collect()
+    }
+}
+
+/// The whole run, or one change of it.
+fn stage(audit: &Audit, change: Option<ChangeId>) -> Result<Stage, Failure> {
+    let events: Vec<Event> = audit.events.iter().map(|(_, event)| event.clone()).collect();
+    let mut world = World::new([].into(), model_check::Faults::default());
+    let moments: Vec<Duration> = audit.events.iter().map(|(at_ms, _)| Duration::from_millis(*at_ms)).collect();
+    let Some(change) = change else { return Ok(Stage { world, events, moments }) };
+    let place = |told: fn(&News) -> Option<ChangeId>| {
+        events.iter().position(|event| news(event).any(|news| told(news) == Some(change)))
+    };
+    let accepted = |news: &News| if let News::Accepted(change) = news { Some(*change) } else { None };
+    let done = |news: &News| match news {
+        News::ChangeDone(change) | News::ChangeCancelled(change) => Some(*change),
+        _ => None,
+    };
+    let Some(first) = place(accepted) else { return Err(Failure::NoSuchChange(change)) };
+    let last = place(done).unwrap_or(events.len() - 1);
+    for event in &events[..first] {
+        if let Some((place, input)) = &event.input {
+            world.relive(*place, input.clone());
+        }
+    }
+    Ok(Stage { world, events: events[first..=last].to_vec(), moments: moments[first..=last].to_vec() })
+}
+
+/// What the operator was told in an event.
+fn news(event: &Event) -> impl Iterator<Item = &News> {
+    let by_manager = matches!(event.input, Some((Place::Manager, _)));
+    event.outputs.iter().filter(move |_| by_manager).filter_map(|output| match output {
+        Output::Manager(manager::Output::ToOperator(news)) => Some(news),
+        Output::Manager(_) | Output::Agent(_) => None,
+    })
+}

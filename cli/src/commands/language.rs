@@ -1,0 +1,60 @@
+//! `holdfast fmt` and `holdfast schema`: the language of application files itself.
+
+use crate::{Ending, failure::Failure, input::files, rendering::screen};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Bring application files into their usual form
+#[derive(Args)]
+#[command(after_help = "\
+The content, its order and all remarks stay. With --check nothing is written, and a file that is
+not in its usual form is a failure.
+
+Example: holdfast fmt shop.yaml")]
+pub(crate) struct FmtArguments {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Only say which files are not in their usual form
+    #[arg(long)]
+    check: bool,
+}
+
+/// Print the JSON Schema of application files, for editors
+#[derive(Args)]
+#[command(after_help = "\
+Example: holdfast schema > holdfast.schema.json
+         # yaml-language-server: $schema=holdfast.schema.json")]
+pub(crate) struct SchemaArguments {}
+
+pub(crate) fn format(arguments: &FmtArguments) -> Result<Ending, Failure> {
+    let mut ending = Ending::Done;
+    for path in &arguments.files {
+        let usual = |text: &str| application::format(&path.display().to_string(), text).map_err(Failure::Application);
+        let (written, text) = match files::read(path).and_then(|text| Ok((usual(&text)?, text))) {
+            Ok(read) => read,
+            // The others are looked at all the same.
+            Err(failure) => {
+                failure.tell();
+                ending = Ending::Refuted;
+                continue;
+            }
+        };
+        if written == text {
+            continue;
+        }
+        if arguments.check {
+            screen::print(&format!("{} is not in its usual form\n", path.display()))?;
+            ending = Ending::Refuted;
+        } else {
+            files::write(path, &written)?;
+            screen::print(&format!("{} written anew\n", path.display()))?;
+        }
+    }
+    Ok(ending)
+}
+
+pub(crate) fn schema(_: &SchemaArguments) -> Result<Ending, Failure> {
+    screen::print_json(&application::schema())?;
+    Ok(Ending::Done)
+}

@@ -1,0 +1,149 @@
+//! `holdfast component retry` and `skip`: what comes of it.
+//!
+//! The change is done once the agent has acknowledged the order; whether the operation succeeds this time shows later. So
+//! the component is followed until it is started, gone, or has failed again.
+
+use crate::{
+    Ending,
+    change::WaitOptions,
+    failure::Failure,
+    operator::{Heard, Operator},
+    rendering::change_progress::{told_failure, view},
+    rendering::screen,
+    rendering::tiers::Tiers,
+};
+use cloud_manager::{
+    client::{StreamItem, segment},
+    document::{Accepted, Binding, ChangeRecord, Component, ComponentStatus, EventKind, Status, quoted},
+};
+use protocol::Need;
+use std::collections::BTreeSet;
+
+/// Sends word to a component of which an operation failed, and waits for what comes of it, unless nobody wants to.
+pub(crate) fn help(waiting: &WaitOptions, name: &str, word: &str) -> Result<Ending, Failure> {
+    let operator = Operator::new(&waiting.operator)?;
+    let path = format!("/v1/components/{}/{word}", segment(name));
+    if waiting.no_wait {
+        return waiting.ask(&operator, &path, &());
+    }
+    let accepted: Accepted = operator.post(&path, &())?;
+    let json = waiting.operator.json;
+    let end = follow(&operator, &accepted, name, json)?;
+    if json {
+        screen::print_document(&operator.get::<ChangeRecord>(&format!("/v1/changes/{}", accepted.change))?)?;
+    } else {
+        screen::print(&screen::coloured(&end.told(name)))?;
+    }
+    Ok(if matches!(end, End::Well(_)) { Ending::Done } else { Ending::Refuted })
+}
+
+/// What came of it.
+enum End {
+    /// It is as it should be.
+    Well(String),
+    /// An operation failed again.
+    Failed(Option<Box<Component>>),
+    /// It waits for one of which an operation failed.
+    Waits(String),
+}
+
+impl End {
+    fn told(&self, name: &str) -> String {
+        match self {
+            Self::Well(state) => format!("✓ {name} is {state}\n"),
+            Self::Failed(component) => {
+                let why = component.as_ref().map_or_else(|| format!("{name}: failed\n"), |it| told_failure(it));
+                format!("✗ {why}")
+            }
+            Self::Waits(provider) => {
+                let retry = quoted(provider);
+                format!("✗ {name} waits for {provider}, which failed (holdfast component retry {retry})\n")
+            }
+        }
+    }
+}
+
+fn follow(operator: &Operator, accepted: &Accepted, name: &str, json: bool) -> Result<End, Failure> {
+    let mut view = view(json, Tiers::default());
+    let mut events = operator.follow(accepted.events_after);
+    let (mut is_done, mut failed, mut quiet) = (false, false, false);
+    let end = loop {
+        let heard = events.next(view.patience())?;
+        // By then, whatever was to be heard of the component was heard, or is no longer known.
+        quiet |= matches!(heard, Heard::Silence | Heard::StreamItem(StreamItem::Gap(_)));
+        let is_news = match heard {
+            Heard::StreamItem(StreamItem::Event(event)) => {
+                let about = event.component.as_deref() == Some(name);
+                failed |= about && event.what == EventKind::OperationFailed;
+                let done = event.change == Some(accepted.change) && event.what.ends_change();
+                is_done |= done;
+                // Why it failed is told in the end.
+                if event.change.is_none_or(|it| it == accepted.change)
+                    && event.what != EventKind::Refused
+                    && !done
+                    && !failed
+                {
+                    view.tell(&event)?;
+                }
+                about || done
+            }
+            // What is no longer known may have been the end of the change.
+            Heard::StreamItem(StreamItem::Gap(_)) => {
+                is_done = true;
+                true
+            }
+            Heard::Silence => true,
+            Heard::Absent => {
+                view.absent()?;
+                continue;
+            }
+        };
+        if !is_news {
+            continue;
+        }
+        let Ok(status) = operator.get::<Status>("/v1/status") else { continue };
+        // While the word is on its way, the component is still as it was.
+        let Some(component) = status.components.iter().find(|it| it.name == name) else {
+            break End::Well("gone".into());
+        };
+        match component.state {
+            ComponentStatus::Failed if failed || (is_done && quiet) => {
+                break End::Failed(Some(Box::new(component.clone())));
+            }
+            state if is_done && at_rest(component) => break End::Well(state.to_string()),
+            _ if failed => break End::Failed(None),
+            ComponentStatus::Stopped if is_done && let Some(provider) = failed_below(&status, name) => {
+                break End::Waits(provider);
+            }
+            _ => view.waits(accepted.change, &component.waits_for, component.waits_for.len())?,
+        }
+    };
+    view.end()?;
+    Ok(end)
+}
+
+/// Whether it is where it belongs.
+fn at_rest(component: &Component) -> bool {
+    let wanted = if component.expected { ComponentStatus::Started } else { ComponentStatus::Stopped };
+    !component.leaving && component.state == wanted
+}
+
+/// A component of which an operation failed and that this one waits for, directly or not.
+fn failed_below(status: &Status, name: &str) -> Option<String> {
+    let (mut seen, mut open) = (BTreeSet::new(), vec![name]);
+    while let Some(client) = open.pop() {
+        let needs =
+            |it: &&Binding| it.client == client && !it.held && !it.leaving && !matches!(it.need.0, Need::Weak(_));
+        for binding in status.bindings.iter().filter(needs) {
+            let failed =
+                |it: &Component| it.name == binding.provider && it.state == ComponentStatus::Failed && !it.leaving;
+            if status.components.iter().any(failed) {
+                return Some(binding.provider.clone());
+            }
+            if seen.insert(&binding.provider) {
+                open.push(&binding.provider);
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,11 @@
+//! What people see: text, tables, charts and progress. Nothing here asks the manager for a change.
+
+pub(crate) mod change_progress;
+pub(crate) mod moment;
+pub(crate) mod plan;
+pub(crate) mod progress;
+pub(crate) mod screen;
+pub(crate) mod summary;
+pub(crate) mod table;
+pub(crate) mod tiers;
+pub(crate) mod verdict;
