@@ -49,6 +49,11 @@ for path in ["/v1/apply", "/v1/scale", "/v1/rollback", "/v1/remove", "/v1/check"
 example = described["components"]["schemas"]["ScaleRequest"]["properties"]["application"]
 assert example["example"] == "shop" or example["examples"] == ["shop"], example
 
+# Every route that takes or gives a document has an example; the example of a request works as it stands.
+body = described["paths"]["/v1/apply"]["post"]["requestBody"]["content"]["application/json"]
+plan = call("POST", "/v1/apply?dry-run=true", body["example"])
+assert plan["forecast"]["starts"] == 3, plan
+
 text = """holdfast: 1
 application: shop
 types:

@@ -19,8 +19,8 @@ use crate::document::{
     Drift, How, Plan, PlanningDocument, ReconcileRequest, RemoveRequest, RollbackRequest, ScaleRequest, Submitted,
     VersionDocument,
 };
-use crate::machine::{NotPosted, View};
 use crate::executor::LOCAL;
+use crate::machine::{NotPosted, View};
 use application::Key;
 use axum::{extract::State, http::StatusCode, response::Response};
 use protocol::letter::Question;

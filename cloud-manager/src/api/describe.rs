@@ -7,7 +7,8 @@ use crate::document::{
     OperatorToken, Plan, PlanningDocument, Problems, ReconcileRequest, RemoveRequest, RollbackRequest, RunningChange,
     ScaleRequest, Status, Submitted, Token, Vm, Well, Why,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
+use std::sync::LazyLock;
 use utoipa::{
     OpenApi,
     openapi::{
@@ -70,6 +71,10 @@ const PROBLEMS: [(u16, &str); 9] = [
     (503, "The manager is halting, or there is too much to do"),
 ];
 
+/// One example for each document, most of them recorded from a real manager.
+static EXAMPLES: LazyLock<Map<String, Value>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("examples.json")).expect("the examples are a JSON object"));
+
 /// The description as JSON.
 pub(super) fn description() -> Value {
     let mut description = Documents::openapi();
@@ -96,7 +101,7 @@ fn operation(route: &Route) -> Operation {
         operation = operation.parameter(parameter.description(Some(*meaning)));
     }
     if let Some(document) = route.takes {
-        let content = Content::new(Some(Ref::from_schema_name(document)));
+        let content = refer(document);
         let body = RequestBodyBuilder::new().content("application/json", content).required(Some(Required::True));
         operation = operation.request_body(Some(body.build()));
     }
@@ -109,8 +114,9 @@ fn operation(route: &Route) -> Operation {
             answers.iter().map(|(status, it)| (*status, Some(("application/json", refer(it))))).collect()
         }
         Gives::List(document) => {
-            let list = ArrayBuilder::new().items(Ref::from_schema_name(document));
-            vec![(200, Some(("application/json", Content::new(Some(list)))))]
+            let mut list = Content::new(Some(ArrayBuilder::new().items(Ref::from_schema_name(document))));
+            list.example = example(document).map(|it| Value::Array(vec![it]));
+            vec![(200, Some(("application/json", list)))]
         }
         Gives::Text => vec![(200, Some(("text/plain", plain(Type::String))))],
         Gives::Events => vec![(200, Some(("text/event-stream", refer("EventDocument"))))],
@@ -136,9 +142,69 @@ fn parameter(name: &str, place: ParameterIn) -> ParameterBuilder {
 }
 
 fn refer(document: &str) -> Content {
-    Content::new(Some(Ref::from_schema_name(document)))
+    let mut content = Content::new(Some(Ref::from_schema_name(document)));
+    content.example = example(document);
+    content
+}
+
+/// An example of a document, by the name of its type.
+fn example(document: &str) -> Option<Value> {
+    EXAMPLES.get(document).cloned()
 }
 
 fn plain(sort: Type) -> Content {
     Content::new(Some(ObjectBuilder::new().schema_type(sort)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::NewComponent;
+    use serde::{Serialize, de::DeserializeOwned};
+
+    /// Reads the example as the document that it is an example of, and writes it again.
+    fn read<T: Serialize + DeserializeOwned>(name: &str) -> (Value, Value) {
+        let example = example(name).unwrap_or_else(|| panic!("there is no example of {name}"));
+        let read: T = serde_json::from_value(example.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        (example, serde_json::to_value(read).unwrap())
+    }
+
+    macro_rules! same {
+        ($($document:ident)*) => {$(
+            let (example, written) = read::<$document>(stringify!($document));
+            assert_eq!(example, written, "{}", stringify!($document));
+        )*};
+    }
+
+    #[test]
+    fn every_example_is_a_document_of_its_type() {
+        // In a request, what has a default may be left out.
+        read::<ApplyRequest>("ApplyRequest");
+        read::<ScaleRequest>("ScaleRequest");
+        read::<RollbackRequest>("RollbackRequest");
+        read::<ReconcileRequest>("ReconcileRequest");
+        read::<DrainRequest>("DrainRequest");
+        read::<RemoveRequest>("RemoveRequest");
+        read::<CheckRequest>("CheckRequest");
+        read::<NewChange>("NewChange");
+        read::<NewJoinToken>("NewJoinToken");
+        read::<NewToken>("NewToken");
+        same!(Accepted ApplicationDocument Binding Cancellation ChangeRecord Component ComponentDetail Drift EventDocument
+            Gap JoinToken NewComponent OperatorToken Plan PlanningDocument Problems RunningChange Status Submitted Token
+            Vm Well Why);
+    }
+
+    #[test]
+    fn every_document_of_every_route_has_an_example() {
+        for route in table() {
+            let given: Vec<&str> = match route.gives {
+                Gives::One(_, document) | Gives::List(document) => vec![document],
+                Gives::Either(answers) => answers.iter().map(|(_, document)| *document).collect(),
+                Gives::Text | Gives::Events | Gives::Description | Gives::Nothing => Vec::new(),
+            };
+            for document in given.into_iter().chain(route.takes) {
+                assert!(example(document).is_some(), "{} {document}", route.path);
+            }
+        }
+    }
 }
