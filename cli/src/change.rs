@@ -35,6 +35,9 @@ pub(crate) struct WaitOptions {
     /// Return at once, with the number of the change
     #[arg(long)]
     pub(crate) no_wait: bool,
+    /// Show every event of the change, not only those that matter
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) operator: OperatorOptions,
 }
@@ -59,6 +62,11 @@ impl ChangeOptions {
 }
 
 impl WaitOptions {
+    /// For whom the progress of a change is shown.
+    pub(crate) fn output(&self) -> change_progress::Output {
+        change_progress::Output { json: self.operator.json, verbose: self.verbose }
+    }
+
     /// Sends a request that becomes a change, and waits until it is carried out, unless told not to.
     pub(crate) fn ask(
         &self,
@@ -68,7 +76,7 @@ impl WaitOptions {
     ) -> Result<Ending, Failure> {
         if !self.no_wait {
             let accepted = operator.post(path, document)?;
-            return change_progress::wait(operator, &accepted, self.operator.json, Tiers::default());
+            return change_progress::wait(operator, &accepted, self.output(), Tiers::default());
         }
         let accepted: Accepted = operator.post(path, document)?;
         screen::show(self.operator.json, &accepted, || {

@@ -100,9 +100,9 @@ fn of_manager(entry: &Entry) -> Option<Input> {
             ToManager::Listening { .. } | ToManager::Answer { .. } => return None,
         },
         Entry::Happened { what, .. } => match Manager::read(what)? {
-            ManagerEvent::Asked { request, .. } | ManagerEvent::Applied { request, .. } => {
-                manager::Input::FromOperator(request)
-            }
+            ManagerEvent::Asked { request, .. }
+            | ManagerEvent::AskedBy { request, .. }
+            | ManagerEvent::Applied { request, .. } => manager::Input::FromOperator(request),
             ManagerEvent::FromCloud(outcome) => manager::Input::FromCloud(outcome),
             ManagerEvent::AlarmRang(alarm) => manager::Input::AlarmRang(alarm),
             ManagerEvent::Patience(limit) => manager::Input::SuspicionLimit(limit),

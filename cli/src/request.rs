@@ -154,7 +154,7 @@ impl HowOptions {
     }
 
     fn follow(&self, operator: &Operator, plan: &Plan, change: u64, submitted: &Submitted) -> Result<Ending, Failure> {
-        let json = self.waiting.operator.json;
+        let output = self.waiting.output();
         let tiers = |step: usize| match plan.applications.as_slice() {
             [one] => Name::new(&one.application)
                 .map(|name| Tiers::of(&name, plan.forecast.moments.iter().filter(|it| it.step == step)))
@@ -163,8 +163,8 @@ impl HowOptions {
         };
         let accepted = cloud_manager::document::Accepted { change, events_after: submitted.events_after };
         let ending = match (submitted.steps, plan.applications.as_slice()) {
-            (2.., [one]) => rollout::follow(operator, &one.application, &accepted, json, &tiers)?,
-            _ => change_progress::wait(operator, &accepted, json, tiers(0))?,
+            (2.., [one]) => rollout::follow(operator, &one.application, &accepted, output, &tiers)?,
+            _ => change_progress::wait(operator, &accepted, output, tiers(0))?,
         };
         for (name, version) in &submitted.versions {
             // A change is also done when another has overtaken it.

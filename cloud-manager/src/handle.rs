@@ -64,6 +64,8 @@ pub type Look = Box<dyn FnOnce(View<'_>) + Send>;
 pub enum Call {
     /// Hand this request to the machine, and answer with its first news once that is journalled.
     Ask {
+        /// The name of the operator's token.
+        by: String,
         /// The request.
         request: Request,
         /// Which cloud makes an added VM; of one that is not listed, an agent joins by itself.
@@ -127,8 +129,8 @@ impl ManagerHandle {
     }
 
     /// Hands a request to the machine; the answer is [`News::Accepted`] or [`News::Refused`], after it was journalled.
-    pub async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<News, CallError> {
-        self.call(|answer| Call::Ask { request, clouds, answer }).await?
+    pub async fn ask(&self, by: &str, request: Request, clouds: BTreeMap<Name, String>) -> Result<News, CallError> {
+        self.call(|answer| Call::Ask { by: by.to_owned(), request, clouds, answer }).await?
     }
 
     /// Carries out a decision about applications.

@@ -4,7 +4,10 @@
 //! Nothing here decides about reconfiguration. What comes in is unpacked, the machine steps, and what it answers is packed:
 //! bindings get their tickets, and neighbours are told where to find each other before they have to.
 
+mod origins;
 mod submissions;
+
+pub use origins::{Origin, Origins};
 
 use crate::applications::{
     ApplicationState, Submission,
@@ -60,12 +63,14 @@ struct Books {
     applications: BTreeMap<Name, Arc<ApplicationState>>,
     /// What was kept of applications before a change that is not done: it is kept again if the change is undone.
     before: BTreeMap<ChangeId, Vec<Before>>,
+    /// Who asked for each change.
+    origins: Origins,
 }
 
 /// What happens to the manager besides letters of agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LocalEvent {
-    /// The operator asks for something.
+    /// Written by earlier releases: the operator asks for something.
     Asked {
         /// For what.
         request: Request,
@@ -117,6 +122,17 @@ pub enum LocalEvent {
     RolloutCancelled(Name, ChangeId),
     /// A rollout that waits after its canaries goes on: an operator said so, or its time has come.
     RolloutPromoted(Name, ChangeId),
+    /// An operator asks for something.
+    AskedBy {
+        /// The name of the operator's token.
+        by: String,
+        /// For what.
+        request: Request,
+        /// In a few words.
+        about: String,
+        /// Which cloud makes the VMs of these names.
+        clouds: BTreeMap<Name, String>,
+    },
 }
 
 /// What the manager asks of the program around it.
@@ -176,6 +192,8 @@ pub struct View<'a> {
     pub clouds: &'a BTreeMap<Name, String>,
     /// What is kept of each application.
     pub applications: &'a BTreeMap<Name, Arc<ApplicationState>>,
+    /// Who asked for each change.
+    pub origins: &'a Origins,
 }
 
 impl<'a> View<'a> {
@@ -207,6 +225,7 @@ impl Manager {
             last_event: 0,
             applications: BTreeMap::new(),
             before: BTreeMap::new(),
+            origins: Origins::default(),
         };
         Self { signer, books }
     }
@@ -223,8 +242,8 @@ impl Manager {
 
     /// The machine, and what is kept beside it.
     pub fn view(&self) -> View<'_> {
-        let Books { manager, clouds, applications, .. } = &self.books;
-        View { machine: manager, clouds, applications }
+        let Books { manager, clouds, applications, origins, .. } = &self.books;
+        View { machine: manager, clouds, applications, origins }
     }
 
     /// The cloud that makes a VM, if one does.
@@ -435,6 +454,11 @@ impl Machine for Manager {
     fn witness(&mut self, at: Moment, event: LocalEvent) -> Outputs {
         let mut outputs = match event {
             LocalEvent::Asked { request, about, clouds } => self.ask(at, request, &about, clouds),
+            LocalEvent::AskedBy { by, request, about, clouds } => {
+                let outputs = self.ask(at, request, &about, clouds);
+                outputs.iter().filter_map(accepted).for_each(|change| self.books.origins.note(change, &by));
+                outputs
+            }
             LocalEvent::Applied { request, about, clouds, application, record } => {
                 let outputs = self.ask(at, request, &about, clouds);
                 // In one step with the change: so it is remembered exactly if the change is.
@@ -497,12 +521,21 @@ impl Machine for Manager {
     }
 
     fn restore(self, bytes: &[u8]) -> Option<Self> {
-        Some(Self { books: wire::load(bytes).ok()?, ..self })
+        // Earlier releases did not note who asked for a change.
+        let books = wire::load(bytes).or_else(|_| wire::load(&[bytes, Origins::EMPTY].concat()));
+        Some(Self { books: books.ok()?, ..self })
     }
 }
 
 fn is_acceptance(output: &Output<Effect>) -> bool {
-    matches!(output, Output::Effect(Effect::Told(Event { news: News::Accepted(_), .. })))
+    accepted(output).is_some()
+}
+
+fn accepted(output: &Output<Effect>) -> Option<ChangeId> {
+    match output {
+        Output::Effect(Effect::Told(Event { news: News::Accepted(change), .. })) => Some(*change),
+        _ => None,
+    }
 }
 
 fn send(to: VmId, letter: &ToAgent) -> Output<Effect> {

@@ -58,6 +58,7 @@ page on vm edge is stopped: its import app needs 1 and holds 0
 ! holdfast component logs database shows all that it wrote
 ! holdfast component retry database tries it again, once what failed is mended
 ! holdfast component skip database lets it count as done
+! holdfast cancel 1 takes back change 1, which waits for it
 ",
     ),
     (
@@ -71,6 +72,7 @@ vm data answers, but 1 of its 1 components is not as it should be
 ! holdfast component logs database shows all that it wrote
 ! holdfast component retry database tries it again, once what failed is mended
 ! holdfast component skip database lets it count as done
+! holdfast cancel 1 takes back change 1, which waits for it
 ",
     ),
     (

@@ -465,7 +465,7 @@ async fn a_change_under_way_can_be_followed_again() {
     );
     fs::write(site.place.join("slow.yaml"), text).unwrap();
     site.done(&["apply", "slow.yaml", "--yes", "--no-wait"]);
-    assert!(site.done(&["show", "1"]).contains("not done"));
+    assert!(site.done(&["show", "1"]).contains("under way"));
     let mut follower = Command::new(HOLDFAST)
         .args(["show", "1", "--follow"])
         .env("HOLDFAST_ACCESS", site.data().join("access.json"))
@@ -473,7 +473,7 @@ async fn a_change_under_way_can_be_followed_again() {
         .spawn()
         .unwrap();
     let mut told = BufReader::new(follower.stdout.take().unwrap()).lines().map(Result::unwrap);
-    assert!(told.any(|line| line.contains("not done")));
+    assert!(told.any(|line| line.contains("under way")));
     fs::write(&gate, "").unwrap();
     assert!(told.any(|line| line.contains("✓ change 1 is done")));
     assert!(follower.wait().unwrap().success());

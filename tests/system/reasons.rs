@@ -17,7 +17,7 @@ async fn who_died_is_seen_with_how_often_when_and_why() {
     *start = json!({ "process": { "run": "printf serving; exec sleep 1000" } });
     site.make(&json!({ "edits": [vm("data"), database] })).await;
     assert!(!site.done(&["status"]).contains("DIED"), "nobody did");
-    for died in ["once, 2", "2 times, last 2"] {
+    for died in ["once, ", "2 times, last "] {
         let seen = site.status().await.newest_event;
         for pid in site::processes_of(&site.vm(1).join("components"), None) {
             std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
@@ -32,7 +32,7 @@ async fn who_died_is_seen_with_how_often_when_and_why() {
         assert_eq!(deaths["times"], 2, "{round} a restart of the manager");
         for command in [&["status"][..], &["component", "list"]] {
             let shown = site.done(command);
-            assert!(shown.contains("DIED (UTC)") && shown.contains("2 times, last 2"), "{shown}");
+            assert!(shown.contains("DIED (UTC)") && shown.contains("2 times, last "), "{shown}");
         }
         let shown = site.done(&["component", "logs", "database"]);
         assert_eq!(shown.matches("task 2: died: ended by signal 9").count(), 1, "{shown}");
@@ -97,6 +97,7 @@ async fn why_follows_the_reasons_across_machines_to_what_a_person_can_do() {
             "  holdfast component retry 'shop/database[0]' tries it again, once what failed is mended",
             "  holdfast component skip 'shop/database[0]' lets it count as done",
             "  holdfast apply FILE with a corrected file goes on from there",
+            "  holdfast cancel 1 takes back change 1, which waits for it",
         ]
     );
     let why = &json_of(&site, &["why", "shop/web[1]"])[0];
@@ -155,7 +156,7 @@ async fn a_lost_vm_is_shown_for_as_long_as_somebody_misses_it() {
     std::fs::write(site.place.join(&file), text).unwrap();
     site.done(&["apply", &file, "--yes"]);
     let shown = site.done(&["status"]);
-    assert!(shown.starts_with("2 VMs, 2 well ") && !seen(&["status"]) && !seen(&["status", "--json"]), "{shown}");
+    assert!(shown.contains("\n2 VMs, 2 well ") && !seen(&["status"]) && !seen(&["status", "--json"]), "{shown}");
     let shown = site.done(&["vm", "list"]);
     assert!(shown.ends_with("\n1 lost VM that nothing asks for any more is not shown (--all shows it)\n"), "{shown}");
     assert!(

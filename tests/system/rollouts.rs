@@ -172,6 +172,12 @@ async fn any_kept_version_can_be_gone_back_to() {
     site.done(&["rollback", "a", "--to", "1", "--yes"]);
     assert_eq!(site.status().await.components.len(), 6);
     assert!(site.done(&["component", "logs", "a/app[0]"]).trim_end().ends_with("level 1"));
+    // The history says what became of each change, and which token asked for it.
+    let told = site.done(&["history"]);
+    let lines: Vec<Vec<&str>> = told.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    assert!(lines[0].contains(&"done") && lines[0].contains(&"rollback"), "{told}");
+    assert!(lines[1..3].iter().all(|it| it.join(" ").contains("rolled back by 4 made at the first start")), "{told}");
+    assert!(lines[3].contains(&"done"), "{told}");
     // A plain rollback goes back to what was there before, which is version 3.
     site.done(&["rollback", "a", "--yes"]);
     assert_eq!(site.status().await.components.len(), 3);

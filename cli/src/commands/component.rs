@@ -8,7 +8,9 @@ use crate::{
     input::component_file,
     input::component_options::ComponentOptions,
     input::files,
+    input::names,
     operator::{Operator, OperatorOptions},
+    rendering,
     rendering::change_progress::told_failure,
     rendering::moment,
     rendering::screen,
@@ -39,6 +41,7 @@ enum Command {
     Restart(Restart),
     Retry(Retry),
     Skip(Skip),
+    Show(Show),
     Logs(Logs),
     List(List),
 }
@@ -137,6 +140,16 @@ struct Logs {
     operator: OperatorOptions,
 }
 
+/// Show one component: its state, what it needs and offers, and the end of its output
+#[derive(Args)]
+#[command(after_help = "Example: holdfast component show 'shop/web[0]'")]
+struct Show {
+    /// Its name; `web[0]` or `database` is enough where only one can be meant
+    name: String,
+    #[command(flatten)]
+    operator: OperatorOptions,
+}
+
 /// List components
 #[derive(Args)]
 #[command(after_help = "Example: holdfast component list")]
@@ -153,21 +166,37 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         }
         Command::Replace(replace) => replaced(replace),
         Command::Restart(Restart { names, change }) => {
-            change.make(names.iter().cloned().map(EditDocument::RestartComponent).collect())
+            let operator = Operator::new(&change.waiting.operator)?;
+            let names: Result<Vec<String>, Failure> = names.iter().map(|it| names::component(&operator, it)).collect();
+            change.make(names?.into_iter().map(EditDocument::RestartComponent).collect())
         }
         Command::Retry(Retry { name, waiting }) => help(waiting, name, "retry"),
         Command::Skip(Skip { name, waiting }) => help(waiting, name, "skip"),
+        Command::Show(Show { name, operator }) => show(&Operator::new(operator)?, name, operator.json),
         Command::Logs(logs) => show_logs(logs),
         Command::List(List { operator }) => {
             let components: Vec<Component> = Operator::new(operator)?.get("/v1/components")?;
-            screen::show(operator.json, &components, || shown(&components))?;
+            screen::show(operator.json, &components, || shown(&components, moment::now_ms()))?;
             Ok(Ending::Done)
         }
     }
 }
 
+/// Shows one component with everything around it.
+pub(crate) fn show(operator: &Operator, name: &str, json: bool) -> Result<Ending, Failure> {
+    let name = names::component(operator, name)?;
+    let path = format!("/v1/components/{}", segment(&name));
+    let detail: ComponentDetail = operator.get(&path)?;
+    // One that has written nothing has no log, and an agent may be out of reach.
+    let log = operator.text(&format!("{path}/logs?bytes=4096")).unwrap_or_default();
+    let document = serde_json::json!({ "component": detail, "log": log });
+    screen::show(json, &document, || screen::coloured(&rendering::component::shown(&detail, &log, moment::now_ms())))?;
+    Ok(Ending::Done)
+}
+
 fn show_logs(Logs { name, bytes, operator: options }: &Logs) -> Result<Ending, Failure> {
     let operator = Operator::new(options)?;
+    let name = &names::component(&operator, name)?;
     let log = match operator.text(&format!("/v1/components/{}/logs?bytes={bytes}", segment(name))) {
         Err(Failure::Manager(ClientError::Refused(404, problems))) => {
             let all: Vec<Component> = operator.get("/v1/components")?;
@@ -232,14 +261,14 @@ fn replaced(replace: &Replace) -> Result<Ending, Failure> {
 }
 
 /// Components for people. Who died is told only where somebody did.
-pub(crate) fn shown(components: &[Component]) -> String {
+pub(crate) fn shown(components: &[Component], now_ms: u64) -> String {
     let row = |it: &Component| {
         let state = match &it.failed_operation {
             Some(operation) => format!("failed to {operation}"),
             None => it.state.to_string(),
         };
         let leaving = if it.leaving { ", leaving" } else { "" };
-        let since = it.since_ms.map(moment::date_and_time).unwrap_or_default();
+        let since = it.since_ms.map(|at| moment::short(at, now_ms)).unwrap_or_default();
         [it.name.clone(), it.vm.clone(), format!("{state}{leaving}"), since, it.waits_for.join(", ")]
     };
     let heading = ["COMPONENT", "VM", "STATE", "SINCE (UTC)", "WAITS FOR"];
@@ -249,7 +278,7 @@ pub(crate) fn shown(components: &[Component]) -> String {
     let row = |it: &Component| {
         let [name, vm, state, since, waits] = row(it);
         let died = it.deaths.map(|it| {
-            let last = moment::date_and_time(it.last_at_ms);
+            let last = moment::short(it.last_at_ms, now_ms);
             if it.times == 1 { format!("once, {last}") } else { format!("{} times, last {last}", it.times) }
         });
         [name, vm, state, since, died.unwrap_or_default(), waits]

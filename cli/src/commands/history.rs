@@ -6,7 +6,7 @@ use crate::{
     commands::rollout,
     failure::Failure,
     operator::{Operator, OperatorOptions},
-    rendering::change_progress::{self, line},
+    rendering::change_progress::{self, Output, line},
     rendering::moment,
     rendering::screen::{self, Drawing},
     rendering::table::table,
@@ -15,7 +15,7 @@ use crate::{
 use clap::Args;
 use cloud_manager::{
     client::segment,
-    document::{Accepted, ApplicationDocument, ChangeRecord, VersionDocument},
+    document::{Accepted, ApplicationDocument, ChangeRecord, EventDocument, VersionDocument},
 };
 use protocol::ChangeId;
 use std::{
@@ -49,6 +49,9 @@ pub(crate) struct ShowArguments {
     /// Wait until it is done, and show how it goes; on a screen that is so anyway
     #[arg(long, conflicts_with = "json")]
     follow: bool,
+    /// Show every event, not only those that matter
+    #[arg(long, short, conflicts_with = "json")]
+    verbose: bool,
     /// Draw who said what to whom, from the journals: text, mermaid or svg
     #[arg(long, value_name = "HOW", hide_possible_values = true, conflicts_with = "json")]
     chart: Option<Drawing>,
@@ -72,10 +75,11 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<Ending, Failure> {
     } else {
         let row = |record: &ChangeRecord| {
             let accepted = record.accepted_at_ms.map(moment::date_and_time).unwrap_or_default();
-            [record.change.to_string(), accepted, took(record), record.asked.clone().unwrap_or_default()]
+            let (by, asked) = (record.by.clone().unwrap_or_default(), record.asked.clone().unwrap_or_default());
+            [record.change.to_string(), accepted, took(record), outcome(record), by, asked]
         };
         let rows: Vec<_> = records.iter().map(row).collect();
-        screen::print(&table(["CHANGE", "ACCEPTED (UTC)", "TOOK", "ASKED"], &rows))?;
+        screen::print(&table(["CHANGE", "ACCEPTED (UTC)", "TOOK", "OUTCOME", "BY", "ASKED"], &rows))?;
     }
     Ok(Ending::Done)
 }
@@ -112,8 +116,13 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
     let asked = record.asked.as_deref().map(|asked| format!(": {asked}")).unwrap_or_default();
     let mut text = screen::bold(&format!("change {}{asked}\n", record.change));
     let accepted = record.accepted_at_ms.map_or("too long ago".into(), moment::date_and_time);
-    text += &format!("accepted {accepted} UTC, took {}\n\n", took(&record));
-    record.events.iter().for_each(|event| text += &line(event));
+    let by = record.by.as_deref().map(|it| format!(" from {it}")).unwrap_or_default();
+    text += &format!("accepted {accepted} UTC{by}, took {}, {}\n\n", took(&record), outcome(&record));
+    let output = Output { json: false, verbose: arguments.verbose };
+    let mut feed = output.feed(&operator)?;
+    let mut shown: Vec<EventDocument> = record.events.iter().flat_map(|event| feed.take(event.clone())).collect();
+    shown.extend(feed.release());
+    shown.iter().for_each(|event| text += &line(event));
     // The journals may be on another machine; then there is no timeline.
     if let Some(timeline) = audit::timeline_of(&given, ChangeId(arguments.change)) {
         text += &format!("\n{timeline}");
@@ -127,19 +136,25 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
     if let Some((name, rollout)) = rollout::of_change(&operator, record.change)? {
         let present = rollout.changes.last().copied().unwrap_or(rollout.change);
         let accepted = Accepted { change: present, events_after };
-        return rollout::follow(&operator, &name, &accepted, false, &|_| Tiers::default());
+        return rollout::follow(&operator, &name, &accepted, output, &|_| Tiers::default());
     }
     if record.done_at_ms.is_some() {
         return Ok(Ending::Done);
     }
     let mut accepted = Accepted { change: record.change, events_after };
-    change_progress::follow(&operator, &mut accepted, false, Tiers::default())
+    change_progress::follow(&operator, &mut accepted, output, Tiers::default())
 }
 
 fn took(record: &ChangeRecord) -> String {
     match (record.accepted_at_ms, record.done_at_ms) {
         (Some(accepted), Some(done)) => screen::lasting(Duration::from_millis(done.saturating_sub(accepted))),
-        (None, Some(_)) => "done".into(),
-        (_, None) => "not done".into(),
+        _ => "-".into(),
+    }
+}
+
+fn outcome(record: &ChangeRecord) -> String {
+    match record.rolled_back_by {
+        Some(change) => format!("{} by {change}", record.outcome),
+        None => record.outcome.to_string(),
     }
 }

@@ -31,7 +31,7 @@ use clap::{Parser, Subcommand};
 
 /// Reconfigures distributed applications so that nothing running holds on to something that is not.
 #[derive(Parser)]
-#[command(name = "holdfast", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "holdfast", version, max_term_width = 100)]
 #[command(after_help = "Example: holdfast demo")]
 struct Holdfast {
     #[command(subcommand)]

@@ -7,8 +7,9 @@ use crate::{
     Ending,
     change::WaitOptions,
     failure::Failure,
+    input::names,
     operator::{Heard, Operator},
-    rendering::change_progress::{told_failure, view},
+    rendering::change_progress::{Output, told_failure, view},
     rendering::screen,
     rendering::tiers::Tiers,
 };
@@ -22,13 +23,14 @@ use std::collections::BTreeSet;
 /// Sends word to a component of which an operation failed, and waits for what comes of it, unless nobody wants to.
 pub(crate) fn help(waiting: &WaitOptions, name: &str, word: &str) -> Result<Ending, Failure> {
     let operator = Operator::new(&waiting.operator)?;
+    let name = &names::component(&operator, name)?;
     let path = format!("/v1/components/{}/{word}", segment(name));
     if waiting.no_wait {
         return waiting.ask(&operator, &path, &());
     }
     let accepted: Accepted = operator.post(&path, &())?;
     let json = waiting.operator.json;
-    let end = follow(&operator, &accepted, name, json)?;
+    let end = follow(&operator, &accepted, name, waiting.output())?;
     if json {
         screen::print_document(&operator.get::<ChangeRecord>(&format!("/v1/changes/{}", accepted.change))?)?;
     } else {
@@ -63,8 +65,9 @@ impl End {
     }
 }
 
-fn follow(operator: &Operator, accepted: &Accepted, name: &str, json: bool) -> Result<End, Failure> {
-    let mut view = view(json, Tiers::default());
+fn follow(operator: &Operator, accepted: &Accepted, name: &str, output: Output) -> Result<End, Failure> {
+    let mut view = view(output.json, Tiers::default());
+    let mut feed = output.feed(operator)?;
     let mut events = operator.follow(accepted.events_after);
     let (mut is_done, mut failed, mut quiet) = (false, false, false);
     let end = loop {
@@ -83,7 +86,9 @@ fn follow(operator: &Operator, accepted: &Accepted, name: &str, json: bool) -> R
                     && !done
                     && !failed
                 {
-                    view.tell(&event)?;
+                    for event in feed.take(*event) {
+                        view.tell(&event)?;
+                    }
                 }
                 about || done
             }

@@ -5,7 +5,7 @@ use crate::{
     change::WaitOptions,
     failure::Failure,
     operator::{Heard, Operator},
-    rendering::change_progress,
+    rendering::change_progress::{self, Output},
     rendering::screen,
     rendering::tiers::Tiers,
     request,
@@ -65,7 +65,7 @@ pub(crate) fn promote(arguments: &PromoteArguments) -> Result<Ending, Failure> {
         Some((name, rollout)) => {
             let present = rollout.changes.last().copied().unwrap_or(rollout.change);
             let accepted = Accepted { change: present, ..accepted };
-            follow(&operator, &name, &accepted, json, &|_| Tiers::default())
+            follow(&operator, &name, &accepted, arguments.waiting.output(), &|_| Tiers::default())
         }
         None => Ok(Ending::Done),
     }
@@ -94,7 +94,7 @@ pub(crate) fn cancel(arguments: &CancelArguments) -> Result<Ending, Failure> {
         return Ok(Ending::Done);
     }
     let accepted = Accepted { change, events_after: cancelled.events_after };
-    change_progress::wait(&operator, &accepted, json, Tiers::default())
+    change_progress::wait(&operator, &accepted, arguments.waiting.output(), Tiers::default())
 }
 
 /// An application as the manager has it.
@@ -136,7 +136,7 @@ pub(crate) fn follow(
     operator: &Operator,
     name: &str,
     accepted: &Accepted,
-    json: bool,
+    output: Output,
     tiers: &dyn Fn(usize) -> Tiers,
 ) -> Result<Ending, Failure> {
     let mut accepted = accepted.clone();
@@ -144,19 +144,19 @@ pub(crate) fn follow(
     loop {
         if let Some(Known { changes, steps, .. }) = known(operator, name, accepted.change)? {
             step = changes.iter().position(|it| *it == accepted.change).unwrap_or(step);
-            if !json {
+            if !output.json {
                 screen::print(&format!("Step {} of {steps}\n", step + 1))?;
             }
         }
-        let ending = change_progress::follow(operator, &mut accepted, json, tiers(step))?;
+        let ending = change_progress::follow(operator, &mut accepted, output, tiers(step))?;
         let next = match ending {
-            Ending::Done => next_change(operator, name, &accepted, json)?,
+            Ending::Done => next_change(operator, name, &accepted, output.json)?,
             _ => Next::End(ending),
         };
         match next {
             Next::Change(change) => accepted.change = change,
             Next::End(ending) => {
-                if json {
+                if output.json {
                     screen::print_document(
                         &operator.get::<ChangeRecord>(&format!("/v1/changes/{}", accepted.change))?,
                     )?;

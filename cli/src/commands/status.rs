@@ -2,10 +2,10 @@
 
 use crate::{
     Ending,
-    commands::binding,
     commands::component,
     commands::vm,
     failure::Failure,
+    input::names::{self, Meant},
     operator::{Following, Heard, Operator, OperatorOptions},
     rendering::moment,
     rendering::screen,
@@ -14,10 +14,12 @@ use clap::Args;
 use cloud_manager::{
     client::ClientError,
     document::{
-        ApplicationDocument, Component, Phase, RolloutDocument, RolloutState, RunningChange, Status, Summary, reason,
+        ApplicationDocument, Component, ComponentStatus, Phase, RolloutDocument, RolloutState, RunningChange, Status,
+        Summary, VmHealth, reason,
     },
 };
 use std::{
+    collections::BTreeSet,
     io::{self, IsTerminal},
     mem,
     time::Duration,
@@ -28,11 +30,16 @@ const BREATHE: Duration = Duration::from_millis(200);
 /// How long to wait for anything to happen.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// See everything at a glance: what runs, what waits and for what
+/// See everything at a glance: problems first, then what runs and what waits for what
 #[derive(Args)]
-#[command(after_help = "Example: holdfast status --watch")]
+#[command(after_help = "\
+Example: holdfast status
+         holdfast status shop --watch")]
 pub(crate) struct Arguments {
-    /// Show it anew whenever something happens
+    /// Show only this application, component or VM; `web[0]` is enough where only one can be meant
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Redraw it whenever something happens
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
@@ -44,11 +51,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let mut status = looked(&operator)?;
     let mut events = operator.follow(status.newest_event);
     loop {
+        if let Some(name) = &arguments.name
+            && !narrow(&mut status, name)?
+        {
+            return component::show(&operator, name, arguments.operator.json);
+        }
         if arguments.operator.json {
             screen::print_document(&status)?;
         } else {
-            let clear = if arguments.watch && io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
-            screen::print(&format!("{clear}{}", shown(&status)))?;
+            let text = shown(&status);
+            let redraw = arguments.watch && io::stdout().is_terminal();
+            screen::print(&if redraw { in_place(&text) } else { text })?;
         }
         if !arguments.watch {
             return Ok(Ending::Done);
@@ -89,7 +102,53 @@ fn looked(operator: &Operator) -> Result<Status, Failure> {
     Ok(status)
 }
 
-/// What a person should look at; where an operation failed, why, and the end of its output.
+/// Leaves only what belongs to an application or a VM; `false` if the name means a component.
+fn narrow(status: &mut Status, name: &str) -> Result<bool, Failure> {
+    let prefix = format!("{name}/");
+    if status.applications.iter().any(|it| it.name == name) {
+        status.applications.retain(|it| it.name == name);
+        status.vms.retain(|it| it.name.starts_with(&prefix));
+        let vms: BTreeSet<&String> = status.vms.iter().map(|it| &it.name).collect();
+        status.components.retain(|it| it.name.starts_with(&prefix) || vms.contains(&it.vm));
+    } else if status.vms.iter().any(|it| it.name == name) {
+        status.applications.clear();
+        status.vms.retain(|it| it.name == name);
+        status.components.retain(|it| it.vm == name);
+    } else {
+        let names: Vec<&str> = status.components.iter().map(|it| it.name.as_str()).collect();
+        if names::meant(name, &names) != Meant::None {
+            return Ok(false);
+        }
+        let applications = status.applications.iter().map(|it| it.name.as_str());
+        let known = names.iter().copied().chain(applications).chain(status.vms.iter().map(|it| it.name.as_str()));
+        return Err(names::unknown(name, known.collect::<Vec<_>>()));
+    }
+    let kept: BTreeSet<&String> = status.components.iter().map(|it| &it.name).collect();
+    status.bindings.retain(|it| kept.contains(&it.client) || kept.contains(&it.provider));
+    status.attention.retain(|line| line.contains(&prefix) || line.contains(name));
+    let asks = |it: &RunningChange| it.asked.as_ref().is_none_or(|asked| asked.contains(name));
+    status.changes.retain(asks);
+    let started = |it: &&Component| it.state == ComponentStatus::Started;
+    status.summary = Summary {
+        vms: status.vms.len(),
+        vms_well: status.vms.iter().filter(|it| it.health == VmHealth::Well).count(),
+        components: status.components.len(),
+        components_started: status.components.iter().filter(started).count(),
+        components_failed: status.components.iter().filter(|it| it.failed_operation.is_some()).count(),
+        bindings: status.bindings.len(),
+        bindings_held: status.bindings.iter().filter(|it| it.held).count(),
+        changes: status.changes.len(),
+    };
+    Ok(true)
+}
+
+/// Text over what was drawn before, without flicker: each line erases its old rest, and the end erases what is below.
+fn in_place(text: &str) -> String {
+    let lines: String = text.lines().map(|line| format!("{line}\x1b[K\n")).collect();
+    format!("\x1b[H{lines}\x1b[J")
+}
+
+/// What an operator should look at; where an operation failed, why, and the end of its output.
 fn attention(status: &Status) -> String {
     let mut text = String::new();
     for line in &status.attention {
@@ -110,21 +169,42 @@ fn shown(status: &Status) -> String {
     let Summary { vms, vms_well, components, components_started, components_failed, bindings, bindings_held, changes } =
         &status.summary;
     let failed = if *components_failed > 0 { format!(", {components_failed} failed") } else { String::new() };
-    let mut parts = vec![screen::bold(&format!(
+    let summary = screen::bold(&format!(
         "{}, {vms_well} well · {}, {components_started} started{failed} · {}, {bindings_held} held · {} under way\n",
-        several(*vms, "VM"),
-        several(*components, "component"),
-        several(*bindings, "binding"),
-        several(*changes, "change"),
-    ))];
-    parts.push(screen::coloured(&attention(status)));
-    parts.push(vm::shown(&status.vms));
-    parts.push(component::shown(&status.components));
-    parts.push(binding::shown(&status.bindings));
-    parts.push(status.changes.iter().map(running).collect());
-    parts.push(status.applications.iter().filter_map(rollout).collect());
+        screen::several(*vms, "VM"),
+        screen::several(*components, "component"),
+        screen::several(*bindings, "binding"),
+        screen::several(*changes, "change"),
+    ));
+    let mut parts = vec![
+        screen::coloured(&attention(status)),
+        status.changes.iter().map(running).collect(),
+        status.applications.iter().filter_map(rollout).collect(),
+        component::shown(&status.components, status.at_ms),
+        vm::shown(&status.vms),
+        summary,
+    ];
     parts.retain(|part| !part.is_empty());
-    parts.join("\n")
+    fitted(&parts.join("\n"))
+}
+
+/// Lines cut to the width of the terminal; elsewhere, as they are.
+fn fitted(text: &str) -> String {
+    match terminal_size::terminal_size() {
+        Some((width, _)) if io::stdout().is_terminal() => {
+            text.lines().map(|line| cut(line, usize::from(width.0)) + "\n").collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// The first columns of a line. Colours take no room.
+fn cut(line: &str, columns: usize) -> String {
+    let plain = anstream::adapter::strip_str(line).to_string();
+    if plain.chars().count() <= columns {
+        return line.to_owned();
+    }
+    plain.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// A replacement in steps that is under way.
@@ -146,10 +226,6 @@ fn rollout(application: &ApplicationDocument) -> Option<String> {
 
 fn phases(phases: &[Phase]) -> String {
     phases.iter().map(Phase::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn several(number: usize, what: &str) -> String {
-    format!("{} {what}{}", screen::counted(number), if number == 1 { "" } else { "s" })
 }
 
 fn running(change: &RunningChange) -> String {

@@ -5,4 +5,5 @@ pub(crate) mod component_file;
 pub(crate) mod component_options;
 pub(crate) mod faults;
 pub(crate) mod files;
+pub(crate) mod names;
 pub(crate) mod story;

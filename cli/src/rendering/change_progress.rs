@@ -7,19 +7,37 @@ use crate::{
     Ending,
     failure::Failure,
     operator::{Heard, Operator},
+    rendering::feed::Feed,
     rendering::moment,
     rendering::screen,
     rendering::tiers::Tiers,
 };
 use cloud_manager::{
     client::StreamItem,
-    document::{Accepted, ChangeRecord, Component, EventDocument, EventKind, RunningChange, quoted, reason},
+    document::{Accepted, Binding, ChangeRecord, Component, EventDocument, EventKind, RunningChange, quoted, reason},
 };
 use std::{
     collections::BTreeSet,
     io::{self, IsTerminal},
     time::{Duration, Instant},
 };
+
+/// For whom the progress of a change is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Output {
+    /// For a program: nothing but the document at the end.
+    pub(crate) json: bool,
+    /// Every event is shown.
+    pub(crate) verbose: bool,
+}
+
+impl Output {
+    /// The events in the order in which they are shown.
+    pub(crate) fn feed(self, operator: &Operator) -> Result<Feed, Failure> {
+        let bindings: Vec<Binding> = if self.json { Vec::new() } else { operator.get("/v1/bindings")? };
+        Ok(Feed::new(self.verbose, &bindings))
+    }
+}
 
 /// How often the screen is redrawn while nothing happens; and after how long a silence the reasons for waiting are shown.
 const SCREEN_PAUSE: Duration = Duration::from_secs(1);
@@ -28,9 +46,9 @@ const SILENCE: Duration = Duration::from_secs(3);
 const WAITS_MAX: usize = 8;
 
 /// Waits for a change and shows its progress and outcome. The ending is `Refuted` when the change needs manual action.
-pub(crate) fn wait(operator: &Operator, accepted: &Accepted, json: bool, tiers: Tiers) -> Result<Ending, Failure> {
-    let ending = follow(operator, &mut accepted.clone(), json, tiers)?;
-    if json {
+pub(crate) fn wait(operator: &Operator, accepted: &Accepted, output: Output, tiers: Tiers) -> Result<Ending, Failure> {
+    let ending = follow(operator, &mut accepted.clone(), output, tiers)?;
+    if output.json {
         screen::print_document(&operator.get::<ChangeRecord>(&format!("/v1/changes/{}", accepted.change))?)?;
     }
     Ok(ending)
@@ -41,10 +59,11 @@ pub(crate) fn wait(operator: &Operator, accepted: &Accepted, json: bool, tiers: 
 pub(crate) fn follow(
     operator: &Operator,
     accepted: &mut Accepted,
-    json: bool,
+    output: Output,
     tiers: Tiers,
 ) -> Result<Ending, Failure> {
-    let mut view = view(json, tiers);
+    let mut view = view(output.json, tiers);
+    let mut feed = output.feed(operator)?;
     let mut told: BTreeSet<String> = BTreeSet::new();
     let mut events = operator.follow(accepted.events_after);
     let mut looked = Instant::now();
@@ -54,17 +73,24 @@ pub(crate) fn follow(
                 if event.change == Some(accepted.change) && event.what.ends_change() {
                     break Ending::Done;
                 }
-                if event.change.is_none_or(|change| change == accepted.change) && event.what != EventKind::Refused {
-                    view.tell(&event)?;
-                    told.extend(event.component.filter(|_| event.what == EventKind::OperationFailed));
+                let what = event.what;
+                if event.change.is_none_or(|change| change == accepted.change) && what != EventKind::Refused {
+                    for event in feed.take(*event) {
+                        view.tell(&event)?;
+                        told.extend(event.component.filter(|_| event.what == EventKind::OperationFailed));
+                    }
                 }
                 // While events arrive, the reasons for waiting are not requested; a failure may need manual action.
-                if event.what != EventKind::OperationFailed && looked.elapsed() < view.patience() {
+                if what != EventKind::OperationFailed && looked.elapsed() < view.patience() {
                     continue;
                 }
             }
             // The end of the change may be among the events that are no longer kept.
-            Heard::StreamItem(StreamItem::Gap(_)) | Heard::Silence => {}
+            Heard::StreamItem(StreamItem::Gap(_)) | Heard::Silence => {
+                for event in feed.release() {
+                    view.tell(&event)?;
+                }
+            }
             Heard::Absent => {
                 view.absent()?;
                 continue;
@@ -74,7 +100,7 @@ pub(crate) fn follow(
         match running(operator, accepted.change) {
             Ok(Some(change)) if !change.stuck_on.is_empty() => {
                 view.end()?;
-                if !json {
+                if !output.json {
                     // The failure may be visible before its event arrives.
                     let untold = change.stuck_on.iter().filter(|it| !told.contains(*it));
                     let why: String = untold.map(|it| why(operator, it)).collect();
@@ -88,9 +114,12 @@ pub(crate) fn follow(
             Ok(None) | Err(_) => {}
         }
     };
+    for event in feed.release() {
+        view.tell(&event)?;
+    }
     accepted.events_after = events.last_read();
     view.end()?;
-    if !json && ending == Ending::Done {
+    if !output.json && ending == Ending::Done {
         let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", accepted.change))?;
         let took = record.done_at_ms.zip(record.accepted_at_ms).map(|(done, accepted)| done.saturating_sub(accepted));
         let took = took.map(|ms| format!(" after {}", screen::lasting(Duration::from_millis(ms)))).unwrap_or_default();

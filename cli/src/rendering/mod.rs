@@ -1,6 +1,8 @@
 //! What people see: text, tables, charts and progress. Nothing here asks the manager for a change.
 
 pub(crate) mod change_progress;
+pub(crate) mod component;
+pub(crate) mod feed;
 pub(crate) mod moment;
 pub(crate) mod plan;
 pub(crate) mod progress;

@@ -7,6 +7,19 @@ pub(crate) fn date_and_time(at_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
+/// A moment as short as it can be understood now: the time of day, or the date if that was another day.
+pub(crate) fn short(at_ms: u64, now_ms: u64) -> String {
+    let text = date_and_time(at_ms);
+    let (date, time) = text.split_at(10);
+    if at_ms / 86_400_000 == now_ms / 86_400_000 { time.trim_start().into() } else { date.into() }
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The time of day, to the tenth of a second: `22:13:20.4`.
 pub(crate) fn time(at_ms: u64) -> String {
     let seconds = at_ms / 1_000 % 86_400;
@@ -41,5 +54,7 @@ mod tests {
         assert_eq!(date_and_time(4_107_542_399_000), "2100-02-28 23:59:59");
         assert_eq!(date_and_time(4_107_542_400_000), "2100-03-01 00:00:00");
         assert_eq!(time(1_700_000_000_450), "22:13:20.4");
+        assert_eq!(short(1_700_000_000_450, 1_700_000_001_000), "22:13:20");
+        assert_eq!(short(1_700_000_000_450, 1_700_010_000_000), "2023-11-14");
     }
 }

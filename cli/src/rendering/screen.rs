@@ -150,6 +150,11 @@ pub(crate) fn dim(text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// A number of things: `1 time`, `2 times`.
+pub(crate) fn several(number: usize, what: &str) -> String {
+    format!("{} {what}{}", counted(number), if number == 1 { "" } else { "s" })
+}
+
 /// A number with its thousands apart.
 pub(crate) fn counted(number: impl TryInto<u128>) -> String {
     let digits = number.try_into().unwrap_or(u128::MAX).to_string();

@@ -5,7 +5,7 @@ use super::{
     applications::{DryRun, forecast_change},
     now_ms,
     problem::{Problem, json},
-    reading::{Asked, Document, Named, Part},
+    reading::{Asked, Document, Named, Operator, Part},
 };
 use crate::document::{Accepted, JoinToken, NewChange, NewJoinToken, NewToken, OperatorToken};
 use crate::executor::LOCAL;
@@ -31,10 +31,10 @@ const GOOD_FOR_S_MAX: u64 = 30 * 24 * 3_600;
 const TOKEN_NAME_MAX: usize = 128;
 
 impl Api {
-    async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<Response, Problem> {
+    async fn ask(&self, by: &str, request: Request, clouds: BTreeMap<Name, String>) -> Result<Response, Problem> {
         // Read before asking, so that a stream of what comes after misses nothing.
         let events_after = *self.manager.newest().borrow();
-        self.answer(events_after, self.manager.ask(request, clouds).await?)
+        self.answer(events_after, self.manager.ask(by, request, clouds).await?)
     }
 
     fn answer(&self, events_after: u64, news: News) -> Result<Response, Problem> {
@@ -51,6 +51,7 @@ impl Api {
 
 pub(super) async fn make(
     State(api): State<Api>,
+    Operator(by): Operator,
     Asked(query): Asked<DryRun>,
     Document(mut change): Document<NewChange>,
 ) -> Result<Response, Problem> {
@@ -74,19 +75,31 @@ pub(super) async fn make(
     if query.dry_run {
         return forecast_change(&api, change).await;
     }
-    api.ask(Request::Make(change), clouds).await
+    api.ask(&by, Request::Make(change), clouds).await
 }
 
-pub(super) async fn retry(State(api): State<Api>, Named(component): Named) -> Result<Response, Problem> {
-    api.ask(Request::Retry(component), BTreeMap::new()).await
+pub(super) async fn retry(
+    State(api): State<Api>,
+    Operator(by): Operator,
+    Named(component): Named,
+) -> Result<Response, Problem> {
+    api.ask(&by, Request::Retry(component), BTreeMap::new()).await
 }
 
-pub(super) async fn skip(State(api): State<Api>, Named(component): Named) -> Result<Response, Problem> {
-    api.ask(Request::Skip(component), BTreeMap::new()).await
+pub(super) async fn skip(
+    State(api): State<Api>,
+    Operator(by): Operator,
+    Named(component): Named,
+) -> Result<Response, Problem> {
+    api.ask(&by, Request::Skip(component), BTreeMap::new()).await
 }
 
-pub(super) async fn lost(State(api): State<Api>, Named(vm): Named) -> Result<Response, Problem> {
-    api.ask(Request::DeclareLost(vm), BTreeMap::new()).await
+pub(super) async fn lost(
+    State(api): State<Api>,
+    Operator(by): Operator,
+    Named(vm): Named,
+) -> Result<Response, Problem> {
+    api.ask(&by, Request::DeclareLost(vm), BTreeMap::new()).await
 }
 
 pub(super) async fn invite(

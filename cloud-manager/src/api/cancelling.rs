@@ -57,18 +57,23 @@ pub(super) async fn cancel(
     let cancellation = Cancellation { change, will: Vec::new(), undone_by: None, events_after };
     match rollout_of(&api, change).await? {
         Some(found) => cancel_rollout(&api, &by, found, cancellation, query.dry_run).await,
-        None => cancel_change(&api, cancellation, query.dry_run).await,
+        None => cancel_change(&api, &by, cancellation, query.dry_run).await,
     }
 }
 
-async fn cancel_change(api: &Api, mut cancellation: Cancellation, dry_run: bool) -> Result<Response, Problem> {
+async fn cancel_change(
+    api: &Api,
+    by: &str,
+    mut cancellation: Cancellation,
+    dry_run: bool,
+) -> Result<Response, Problem> {
     let change = ChangeId(cancellation.change);
     let outlook = api.manager.look(move |machine| machine.cancel_outlook(change)).await??;
     cancellation.will = in_words(&outlook);
     if dry_run {
         return Ok(json(StatusCode::OK, &cancellation));
     }
-    match api.manager.ask(Request::Cancel(change), BTreeMap::new()).await? {
+    match api.manager.ask(by, Request::Cancel(change), BTreeMap::new()).await? {
         News::Cancelling(_, outlook) => {
             cancellation.will = in_words(&outlook);
             Ok(json(StatusCode::ACCEPTED, &cancellation))
@@ -126,7 +131,7 @@ async fn cancel_rollout(
     api.manager.rollout(application.clone(), first, false).await?;
     cancellation.undone_by = Some(present.0);
     if undo.is_some() {
-        api.manager.ask(Request::Cancel(present), BTreeMap::new()).await?;
+        api.manager.ask(by, Request::Cancel(present), BTreeMap::new()).await?;
     }
     if let Some(version) = canary_of {
         let request = RollbackRequest { application: application.to_string(), to: Some(version), how: How::default() };

@@ -8,7 +8,7 @@ use super::{
     reading::{Asked, Named, Part},
     view, why,
 };
-use crate::document::{EventDocument, EventKind, NewComponent, Well};
+use crate::document::{ChangeRecord, EventDocument, EventKind, NewComponent, Outcome, Well};
 use crate::handle::{CallError, Clouds};
 use crate::machine::View;
 use axum::{extract::State, http::StatusCode, response::Response};
@@ -133,8 +133,12 @@ pub(super) struct HistoryQuery {
 }
 
 pub(super) async fn history(State(api): State<Api>, Asked(query): Asked<HistoryQuery>) -> Result<Response, Problem> {
-    let chronicle = api.chronicle().await?;
-    found(&chronicle.changes().take(query.limit.unwrap_or(50)).collect::<Vec<_>>())
+    let limit = query.limit.unwrap_or(50);
+    let records = api.look_at_all(move |manager, chronicle| {
+        let records: Vec<ChangeRecord> = chronicle.changes().take(limit).cloned().collect();
+        with_outcomes(records, manager, chronicle)
+    });
+    found(&records.await?)
 }
 
 pub(super) async fn change(State(api): State<Api>, Part(id): Part) -> Result<Response, Problem> {
@@ -157,7 +161,27 @@ pub(super) async fn change(State(api): State<Api>, Part(id): Part) -> Result<Res
             break;
         }
     }
-    found(&record)
+    let completed = api.look_at_all(|manager, chronicle| with_outcomes(vec![record], manager, chronicle));
+    found(&completed.await?.first())
+}
+
+/// Adds who asked for each change and what became of it.
+fn with_outcomes(mut records: Vec<ChangeRecord>, manager: View<'_>, chronicle: &Chronicle) -> Vec<ChangeRecord> {
+    let running = view::changes(manager.machine, manager.clouds, chronicle);
+    for record in &mut records {
+        let origin = manager.origins.of(record.change);
+        record.by = origin.map(|it| it.by.clone()).filter(|it| !it.is_empty());
+        record.rolled_back_by = origin.and_then(|it| it.rolled_back_by);
+        let present = running.iter().find(|it| it.change == record.change);
+        record.outcome = match present {
+            Some(present) if !present.stuck_on.is_empty() => Outcome::Failed,
+            Some(_) => Outcome::UnderWay,
+            None if record.cancelled => Outcome::Cancelled,
+            None if record.rolled_back_by.is_some() => Outcome::RolledBack,
+            None => Outcome::Done,
+        };
+    }
+    records
 }
 
 #[derive(Deserialize)]

@@ -60,6 +60,14 @@ pub struct ChangeRecord {
     /// What was asked, in a few words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
+    /// The name of the token that asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The change that went back to an earlier version of what this one made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolled_back_by: Option<u64>,
     /// When it was accepted, in milliseconds since 1970; unknown if that was too long ago.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_at_ms: Option<u64>,
@@ -75,6 +83,35 @@ pub struct ChangeRecord {
     /// said of one change alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventDocument>,
+}
+
+/// What became of a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It is not done yet.
+    #[default]
+    UnderWay,
+    /// It is not done, and waits for a failed operation that needs manual action.
+    Failed,
+    /// It is done.
+    Done,
+    /// It was cancelled.
+    Cancelled,
+    /// It was done or had failed, and a later change went back to an earlier version.
+    RolledBack,
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::UnderWay => "under way",
+            Self::Failed => "failed",
+            Self::Done => "done",
+            Self::Cancelled => "cancelled",
+            Self::RolledBack => "rolled back",
+        })
+    }
 }
 
 /// One phase of a change.

@@ -43,7 +43,7 @@ pub use application::{
     ScaleRequest, Submitted, VersionDocument,
 };
 pub use change::{EditDocument, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm};
-pub use event::{ChangeRecord, EventDocument, Gap, PhaseRecord};
+pub use event::{ChangeRecord, EventDocument, Gap, Outcome, PhaseRecord};
 pub use plan::{ApplicationPlan, ComponentDifference, Forecast, Moment, Plan, SecretUse, Standing, TradeOff};
 pub use standing::{ComponentStatus, EventKind, NeedText, Phase, VmHealth};
 pub use state::{Binding, Component, ComponentDetail, Deaths, ImportState, RunningChange, Status, Summary, Vm};

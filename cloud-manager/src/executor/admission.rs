@@ -51,7 +51,7 @@ impl Executor {
             let edits = vec![Edit::AddVm { vm: wanted.clone() }];
             let request = Request::Make(Change { edits, ..Change::default() });
             let about = format!("{wanted} joins");
-            let asked = LocalEvent::Asked { request, about, clouds: BTreeMap::new() };
+            let asked = LocalEvent::AskedBy { by: "join token".into(), request, about, clouds: BTreeMap::new() };
             self.tell(Message::Happened(asked, Some(first_news(answer))));
             if let News::Refused(refusals) = answered.await.map_err(|_| halting())?? {
                 let why = refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");

@@ -19,9 +19,9 @@ impl Executor {
     /// Carries out a call through the handle.
     pub(super) async fn answer(&mut self, myself: &ActorRef<ExecutorMessage>, call: Call) {
         match call {
-            Call::Ask { request, clouds, answer } => {
+            Call::Ask { by, request, clouds, answer } => {
                 let about = in_words(&request);
-                let event = LocalEvent::Asked { request, about, clouds };
+                let event = LocalEvent::AskedBy { by, request, about, clouds };
                 self.tell(Message::Happened(event, Some(first_news(answer))));
             }
             Call::Submit { submission, answer } => {

@@ -1,7 +1,7 @@
 //! Decisions about applications, carried out: what was submitted is posted and remembered in one step, and a rollout goes on
 //! with its next step when the one before has come to rest.
 
-use super::{Effect, Manager, NotPosted, Outputs, Posted};
+use super::{Effect, Manager, NotPosted, Origins, Outputs, Posted};
 use crate::applications::{
     ApplicationState, ApplicationUpdate, Step, Submission, Version,
     rollout::{self, Next, Rollout},
@@ -50,6 +50,7 @@ impl Manager {
         }
         let names: Vec<Name> = applications.iter().map(|it| it.application.clone()).collect();
         posted.change.into_iter().for_each(|change| self.keep_before(change, &names));
+        let went_back = if Origins::goes_back(intent) { self.rolled_back(&applications) } else { Vec::new() };
         for update in applications {
             let name = update.application.clone();
             let expansion = first.iter().flat_map(|it| &it.expansions).find(|it| it.0.application == name);
@@ -72,8 +73,26 @@ impl Manager {
                 });
             }
         }
+        if let Some(change) = posted.change {
+            self.books.origins.note(change, &by);
+            self.books.origins.note_versions(change, &posted.versions);
+            went_back.iter().for_each(|(name, after, up_to)| {
+                self.books.origins.note_rollback(change, name, *after, *up_to);
+            });
+        }
         outputs.push(Output::Effect(Effect::Submission(Ok(posted))));
         outputs
+    }
+
+    /// For each application that goes back to an earlier version: that version, and the one that it leaves.
+    fn rolled_back(&self, updates: &[ApplicationUpdate]) -> Vec<(Name, u64, u64)> {
+        let went_back = updates.iter().filter_map(|update| {
+            let VersionUpdate::New { files, .. } = &update.version else { return None };
+            let versions = &self.books.applications.get(&update.application)?.versions;
+            let to = versions.iter().rev().skip(1).find(|it| it.files == *files.0)?.number;
+            Some((update.application.clone(), to, update.from_version))
+        });
+        went_back.collect()
     }
 
     /// Components of an application that should be started and are not.
@@ -206,6 +225,7 @@ impl Manager {
                         Ok(change) => {
                             self.keep_before(change, std::slice::from_ref(name));
                             rollout.posted.push(change.0);
+                            self.books.origins.note_step(change, rollout.first);
                         }
                         Err(refusals) => {
                             rollout.blocked = refusals.iter().map(ToString::to_string).collect();

@@ -16,7 +16,7 @@ use cloud_manager::{
     client::Client,
     document::{Role, asked},
     handle::{Call, CallError, Clouds, Event, ManagerHandle, NameRegister},
-    machine::{NotPosted, View},
+    machine::{NotPosted, Origins, View},
 };
 use protocol::Name;
 use protocol::letter::Question;
@@ -236,7 +236,13 @@ impl Theatre {
                 let _ = answer.send(());
             }
             Call::Look(look) => {
-                look(View { machine: &self.stage.manager, clouds: &self.clouds, applications: &self.applications });
+                let origins = &Origins::default();
+                look(View {
+                    machine: &self.stage.manager,
+                    clouds: &self.clouds,
+                    applications: &self.applications,
+                    origins,
+                });
             }
             Call::EventsAfter { number, at_most, answer } => {
                 let after = self.events.iter().filter(|event| event.number > number).take(at_most);

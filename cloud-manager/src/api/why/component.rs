@@ -7,7 +7,7 @@ use crate::{
 };
 use protocol::{
     ComponentState, Name, Need, Operation,
-    manager::{BindingEntry, ComponentEntry, Health, Waiting},
+    manager::{BindingEntry, ChangeState, ComponentEntry, Health, Waiting},
 };
 use std::ptr;
 
@@ -99,6 +99,17 @@ impl<'a> Inquiry<'a> {
         if !entry.is_leaving() && name.as_str().contains('/') {
             self.remedy("holdfast apply FILE with a corrected file goes on from there".into());
         }
+        self.advise_cancelling(entry);
+    }
+
+    /// A change that waits for this component can be taken back.
+    fn advise_cancelling(&mut self, entry: &'a ComponentEntry) {
+        let waits = |it: &&ChangeState| {
+            it.waiting.iter().any(|it| matches!(it, Waiting::Started(name, _) if *name == entry.name))
+        };
+        if let Some(change) = self.changes.iter().find(waits).map(|it| it.change.0) {
+            self.remedy(format!("holdfast cancel {change} takes back change {change}, which waits for it"));
+        }
     }
 
     /// It is about to end; where somebody wants it to run, that it lacks something is the reason.
@@ -145,7 +156,8 @@ impl<'a> Inquiry<'a> {
             let says = format!("{place} is stopped: its host prepares it, or pauses before it tries again");
             self.wrong(depth, entry, says);
             let word = quoted(entry.name.as_str());
-            return self.remedy(format!("holdfast component logs {word} shows what it wrote so far"));
+            self.remedy(format!("holdfast component logs {word} shows what it wrote so far"));
+            return self.advise_cancelling(entry);
         }
         let says = lacks.iter().map(Lack::in_words).collect::<Vec<_>>().join(", ");
         self.wrong(depth, entry, format!("{place} is stopped: {says}"));
