@@ -19,8 +19,8 @@ use crate::document::{
     Drift, How, Plan, PlanningDocument, ReconcileRequest, RemoveRequest, RollbackRequest, ScaleRequest, Submitted,
     VersionDocument,
 };
-use crate::machine::{NotPosted, View};
 use crate::executor::LOCAL;
+use crate::machine::{NotPosted, View};
 use application::Key;
 use axum::{extract::State, http::StatusCode, response::Response};
 use protocol::letter::Question;
@@ -112,11 +112,11 @@ pub(super) struct DryRun {
 impl Api {
     /// A copy of all that planning looks at.
     pub(super) async fn present(&self) -> Result<Present, Problem> {
-        self.look_at_all(|manager, chronicle| {
+        self.look_at_all(|manager, history| {
             let mut learned = Learned::new();
             let mut failures = BTreeMap::new();
             for entry in manager.book().components() {
-                let lengths = chronicle.lengths(entry.name.as_str());
+                let lengths = history.lengths(entry.name.as_str());
                 let operations = [
                     (Operation::Prepare, lengths.prepare_ms),
                     (Operation::Start, lengths.start_ms),
@@ -124,7 +124,7 @@ impl Api {
                 ];
                 let known = operations.into_iter().filter_map(|(it, ms)| Some((it, Duration::from_millis(ms?))));
                 learned.extend(known.map(|(it, length)| ((entry.name.clone(), it), length)));
-                failures.extend(view::failure(entry, chronicle).map(|(_, detail)| (entry.name.clone(), detail)));
+                failures.extend(view::failure(entry, history).map(|(_, detail)| (entry.name.clone(), detail)));
             }
             Present {
                 machine: manager.machine.clone(),
@@ -275,7 +275,7 @@ impl Api {
     }
 
     async fn components(&self) -> Result<Vec<Component>, Problem> {
-        self.look(|machine, _, chronicle| view::components(machine.book(), chronicle)).await
+        self.look(|machine, _, history| view::components(machine.book(), history)).await
     }
 
     /// Components of what a plan is about that are down although nothing has to be changed.

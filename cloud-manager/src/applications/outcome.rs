@@ -97,7 +97,7 @@ fn lacking(book: &Book, entry: &ComponentEntry, started: &BTreeSet<Name>, needs:
             continue;
         }
         if providers.len() < number {
-            lacking.push(format!("{name} to be bound ({} of {number} are)", providers.len()));
+            lacking.push(format!("{name} to be bound ({} of {number} bound)", providers.len()));
         }
         lacking.extend(absent.iter().map(|provider| format!("{provider} to be started, for {name}")));
     }

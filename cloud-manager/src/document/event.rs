@@ -167,12 +167,10 @@ impl From<&Event> for EventDocument {
                     ..blank
                 }
             }
-            News::VmInstantiated(id) => vm(EventKind::VmMade, *id, &|name| format!("vm {name} is made")),
+            News::VmInstantiated(id) => vm(EventKind::VmMade, *id, &|name| format!("vm {name} is created")),
             News::VmNotInstantiated(id, detail) => Self {
                 detail: Some(detail.to_string()),
-                ..vm(EventKind::VmNotMade, *id, &|name| {
-                    format!("vm {name} could not be made; the cloud will be asked again")
-                })
+                ..vm(EventKind::VmNotMade, *id, &|name| format!("vm {name} could not be created; the cloud will retry"))
             },
             News::VmIs(id, state) => {
                 let says = match state {
