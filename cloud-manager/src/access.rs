@@ -1,6 +1,6 @@
-//! The access file: where the manager's API is, how to know it, and the token to show.
+//! The access file: the address of the manager's API, its certificate, and a token.
 //!
-//! It is as good as the token inside, so only its owner can read it.
+//! It grants the same access as the token inside, so only its owner can read it.
 
 use serde::{Deserialize, Serialize};
 use std::{
@@ -9,17 +9,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What an access file says.
+/// The content of an access file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Access {
-    /// Where the API is: `https://host:port`.
+    /// The address of the API: `https://host:port`.
     pub url: String,
-    /// The certificate that the API shows, in the PEM format; no other is believed.
+    /// The certificate of the API, in the PEM format; no other is trusted.
     pub certificate: String,
-    /// The token to show.
+    /// The token to send.
     pub token: String,
-    /// The manager's data directory, for whoever is on the same machine and may read its journals.
+    /// The manager's data directory, for clients on the same machine that may read its journals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<PathBuf>,
 }
@@ -27,27 +27,27 @@ pub struct Access {
 /// Why an access file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// There is none.
+    /// The file does not exist.
     #[error("{}: there is no access file (start a manager with: holdfast manager run --data DIR; or name one with --access FILE)", .0.display())]
     Missing(PathBuf),
     /// It cannot be read.
     #[error("{}: cannot be read", .0.display())]
     Read(PathBuf, #[source] io::Error),
-    /// It is something else.
-    #[error("{}: this is no access file", .0.display())]
+    /// The file has another format.
+    #[error("{}: not an access file", .0.display())]
     Malformed(PathBuf, #[source] serde_json::Error),
     /// It cannot be written.
     #[error("{}: cannot be written", .0.display())]
     Write(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Nobody knows where it should be.
+    /// The default location is unknown.
     #[error(
-        "neither XDG_CONFIG_HOME nor HOME is set, so there is no place for an access file (name one with --access FILE)"
+        "neither XDG_CONFIG_HOME nor HOME is set, so there is no default access file (name one with --access FILE)"
     )]
     NoPlace,
 }
 
 impl Access {
-    /// Where an access file is looked for if nothing is said: `$HOLDFAST_ACCESS`, or the place for settings of this user.
+    /// The default location: `$HOLDFAST_ACCESS`, or the directory for this user's settings.
     pub fn usual_place() -> Result<PathBuf, AccessError> {
         let named = |variable: &str| env::var_os(variable).filter(|it| !it.is_empty()).map(PathBuf::from);
         if let Some(path) = named("HOLDFAST_ACCESS") {

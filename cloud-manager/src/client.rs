@@ -1,7 +1,6 @@
-//! The client's side of the API: one request, one answer; or events as they come.
+//! The client side of the API: one request with one answer, or a stream of events.
 //!
-//! It trusts the certificate in the access file and no other. Every request opens a connection of its own: whoever uses
-//! this asks now and then.
+//! It trusts the certificate in the access file and no other. Every request opens its own connection: requests are rare.
 
 use crate::{
     access::Access,
@@ -26,16 +25,16 @@ use std::{collections::VecDeque, io, sync::Arc, time::Duration};
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
 
-/// How long a connection may take to be made.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-/// How long an answer may take; a little longer than the manager allows itself for a plan.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(930);
-/// How long a stream may be silent; the manager says that it is there several times as often.
+/// Timeout for establishing a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for an answer; a little longer than the manager's own limit for a plan.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(930);
+/// How long an event stream may be silent; the manager sends keep-alives several times as often.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
-/// An answer that is longer than this is none.
+/// Maximum size of an answer.
 const ANSWER_BYTES_MAX: usize = 1 << 30;
 
-/// Talks to one manager.
+/// A client of one manager.
 #[derive(Clone)]
 pub struct Client {
     url: String,
@@ -45,27 +44,27 @@ pub struct Client {
     token: String,
 }
 
-/// Why there is no answer, or not the hoped-for one.
+/// Why a request got no answer, or not a successful one.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The access file says something that cannot be used.
+    /// The access file is invalid.
     #[error("the access file cannot be used: {0}")]
     Access(String),
-    /// Nobody answers there.
+    /// No connection could be made.
     #[error("no manager answers at {0}: is it running? start one with: holdfast manager run --data DIR")]
     Unreachable(String, #[source] io::Error),
-    /// Somebody answers who does not have the certificate of the access file.
+    /// The server does not have the certificate of the access file.
     #[error(
-        "whoever answers at {0} is not the manager of the access file (was the manager set up anew? use the access file it wrote)"
+        "the server at {0} is not the manager of the access file (was the manager set up again? use its new access file)"
     )]
     Stranger(String, #[source] io::Error),
-    /// The conversation broke off.
-    #[error("the connection to {0} broke off (what was asked may still be done: look before asking again)")]
+    /// The connection broke.
+    #[error("the connection to {0} was lost (the request may still be carried out: check before you retry)")]
     Broken(String, #[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The answer is not what this program understands.
-    #[error("the answer of {0} cannot be read (is the manager of another version?)")]
+    /// The answer is not in the expected format.
+    #[error("the answer of {0} cannot be read (does the manager have another version?)")]
     Unreadable(String, #[source] serde_json::Error),
-    /// The manager says no.
+    /// The manager refused the request.
     #[error("{}", .1.error)]
     Refused(u16, Problems),
 }
@@ -100,41 +99,41 @@ impl Client {
         })
     }
 
-    /// Asks for a document.
+    /// Gets a document.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         self.read(&self.request(Method::GET, path, Vec::new()).await?.1)
     }
 
-    /// Sends a document and gets another.
+    /// Posts a document and returns the answer.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, document: &impl Serialize) -> Result<T, ClientError> {
         let body = serde_json::to_vec(document).map_err(|error| ClientError::Unreadable(self.url.clone(), error))?;
         self.read(&self.request(Method::POST, path, body).await?.1)
     }
 
-    /// Asks for text.
+    /// Gets plain text.
     pub async fn text(&self, path: &str) -> Result<String, ClientError> {
         Ok(String::from_utf8_lossy(&self.request(Method::GET, path, Vec::new()).await?.1).into_owned())
     }
 
-    /// Deletes something.
+    /// Deletes a resource.
     pub async fn delete(&self, path: &str) -> Result<(), ClientError> {
         self.request(Method::DELETE, path, Vec::new()).await.map(drop)
     }
 
-    /// One request; the status and the body of a good answer.
+    /// Sends one request; returns the status and the body of a successful answer.
     pub async fn request(&self, method: Method, path: &str, body: Vec<u8>) -> Result<(u16, Bytes), ClientError> {
         let answering = async {
             let response = self.send(method, path, body).await?;
             let status = response.status();
             Ok::<_, ClientError>((status, self.whole(response).await?))
         };
-        let late = || io::Error::new(io::ErrorKind::TimedOut, "there was no answer for a long time");
-        let answered = timeout(ANSWER_PATIENCE, answering).await;
+        let late = || io::Error::new(io::ErrorKind::TimedOut, "no answer within the time limit");
+        let answered = timeout(ANSWER_TIMEOUT, answering).await;
         let (status, body) = answered.map_err(|_| ClientError::Broken(self.url.clone(), late().into()))??;
         Ok((status.as_u16(), self.good(status, body)?))
     }
 
-    /// Follows the events after a number.
+    /// Follows the events after this number.
     pub async fn events(&self, after: u64) -> Result<Events, ClientError> {
         let response = self.send(Method::GET, &format!("/v1/events?after={after}"), Vec::new()).await?;
         if response.status() != StatusCode::OK {
@@ -169,23 +168,24 @@ impl Client {
     }
 
     async fn send(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Response<Incoming>, ClientError> {
-        let late = || io::Error::new(io::ErrorKind::TimedOut, "there was no answer in time");
+        let late = || io::Error::new(io::ErrorKind::TimedOut, "no connection within the time limit");
         let unreachable = |error| ClientError::Unreachable(self.url.clone(), error);
-        let stream = timeout(CONNECT_PATIENCE, TcpStream::connect(&self.authority)).await;
+        let stream = timeout(CONNECT_TIMEOUT, TcpStream::connect(&self.authority)).await;
         let stream = stream.unwrap_or_else(|_| Err(late())).map_err(unreachable)?;
         let connector = TlsConnector::from(Arc::clone(&self.tls));
-        let stream = timeout(CONNECT_PATIENCE, connector.connect(self.server.clone(), stream)).await;
+        let stream = timeout(CONNECT_TIMEOUT, connector.connect(self.server.clone(), stream)).await;
         let stream = stream.unwrap_or_else(|_| Err(late())).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => ClientError::Stranger(self.url.clone(), error),
             _ => unreachable(error),
         })?;
         let broken = |error: hyper::Error| ClientError::Broken(self.url.clone(), error.into());
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-        // It ends when its request is answered, or when nobody waits for the answer any more.
+        // It ends when its request is answered, or when the caller stops waiting for the answer.
         tokio::spawn(connection);
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = method;
-        *request.uri_mut() = path.parse().map_err(|_| ClientError::Access(format!("{path:?} is no address")))?;
+        *request.uri_mut() =
+            path.parse().map_err(|_| ClientError::Access(format!("{path:?} is not a valid address")))?;
         let text =
             |text: &str| header::HeaderValue::from_str(text).map_err(|error| ClientError::Access(error.to_string()));
         request.headers_mut().insert(header::HOST, text(&self.authority)?);
@@ -194,7 +194,7 @@ impl Client {
     }
 }
 
-/// A name as part of an address: all that could mean something else there is written in hexadecimal.
+/// A name as a path segment: every byte with a special meaning there is percent-encoded.
 pub fn segment(name: &str) -> String {
     let mut text = String::new();
     for byte in name.bytes() {
@@ -206,16 +206,16 @@ pub fn segment(name: &str) -> String {
     text
 }
 
-/// What a stream of events brings.
+/// An item of an event stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamItem {
-    /// Something has happened.
+    /// An event.
     Event(Box<EventDocument>),
-    /// Something had happened that is no longer known.
+    /// Events that are no longer stored.
     Gap(Gap),
 }
 
-/// Events as they come.
+/// A stream of events.
 pub struct Events {
     url: String,
     body: Incoming,
@@ -224,14 +224,14 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next one; nothing when the manager ends the stream. After an error, [`Client::events`] goes on after the last
-    /// event that was seen.
+    /// The next item; `None` when the manager ends the stream. After an error, [`Client::events`] continues after the last
+    /// event that was received.
     pub async fn next(&mut self) -> Result<Option<StreamItem>, ClientError> {
         loop {
             if let Some(item) = self.frames.pop_front() {
                 return Ok(Some(item));
             }
-            let silence = || io::Error::new(io::ErrorKind::TimedOut, "nothing was heard for a long time");
+            let silence = || io::Error::new(io::ErrorKind::TimedOut, "the stream was silent for too long");
             let broken = |error| ClientError::Broken(self.url.clone(), error);
             let frame = timeout(SILENCE_MAX, self.body.frame()).await.map_err(|_| broken(silence().into()))?;
             let Some(frame) = frame else { return Ok(None) };
@@ -243,7 +243,7 @@ impl Events {
         }
     }
 
-    /// Reads what has arrived whole: frames end with an empty line.
+    /// Reads the frames that have arrived completely: a frame ends with an empty line.
     fn take_frames(&mut self) -> Result<(), ClientError> {
         while let Some(end) = self.bytes.windows(2).position(|pair| pair == b"\n\n") {
             let frame: Vec<u8> = self.bytes.drain(..end + 2).collect();

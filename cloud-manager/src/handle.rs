@@ -1,6 +1,6 @@
 //! A handle to the running manager: how the API and the agents' side reach its machine.
 //!
-//! The machine belongs to one task, and no other touches it. What can be asked of that task is [`Call`]; a [`ManagerHandle`]
+//! The machine belongs to one task; no other touches it. [`Call`] lists what that task can be asked; a [`ManagerHandle`]
 //! makes such calls and waits for their answers. It can be cloned freely.
 
 use crate::applications::Submission;
@@ -27,48 +27,48 @@ pub struct ManagerHandle {
 #[error("the manager is halting")]
 pub struct Halted;
 
-/// Why there is no answer, or not the hoped-for one.
+/// Why a call got no answer, or not a successful one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The manager is halting.
     #[error(transparent)]
     Halted(#[from] Halted),
-    /// There is nothing of that name.
+    /// There is nothing with that name.
     #[error("{0}")]
     Unknown(String),
-    /// It could not be had now; trying again later may help.
+    /// It is unavailable now; a retry may succeed later.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// One thing the manager told the operator.
+/// An event for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// Its place among all that was told, from 1, kept across restarts.
+    /// Its number, from 1, kept across restarts.
     pub number: u64,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What.
+    /// The news.
     pub news: News,
-    /// The name of the component or VM it is about; or, of an accepted request, what was asked, in a few words.
+    /// The name of the component or VM it is about; for an accepted request, a short description of it.
     pub about: Option<String>,
 }
 
-/// Which cloud makes the VM of a name; of one that is not listed, an agent joins by itself.
+/// The cloud that creates the VM with a given name; for one that is not listed, an agent joins by itself.
 pub type Clouds = BTreeMap<Name, String>;
 
-/// A look at the manager between two steps.
+/// Reads the state of the manager between two steps.
 pub type Look = Box<dyn FnOnce(View<'_>) + Send>;
 
-/// What can be asked of the task that owns the machine.
+/// The calls to the task that owns the machine.
 pub enum Call {
-    /// Hand this request to the machine, and answer with its first news once that is journalled.
+    /// Submit this request to the machine, and answer with its first news once that is journalled.
     Ask {
         /// The name of the operator's token.
         by: String,
         /// The request.
         request: Request,
-        /// Which cloud makes an added VM; of one that is not listed, an agent joins by itself.
+        /// The cloud that creates an added VM; for one that is not listed, an agent joins by itself.
         clouds: BTreeMap<Name, String>,
         /// Where the answer goes.
         answer: oneshot::Sender<Result<News, CallError>>,
@@ -91,31 +91,31 @@ pub enum Call {
         /// Where the answer goes.
         answer: oneshot::Sender<()>,
     },
-    /// Look at the manager between two steps.
+    /// Read the state of the manager between two steps.
     Look(Look),
-    /// Everything told after a number, the oldest first.
+    /// The events after a number, oldest first.
     EventsAfter {
         /// The number.
         number: u64,
-        /// No more than so many.
+        /// The maximum number of events.
         at_most: usize,
         /// Where the answer goes.
         answer: oneshot::Sender<Vec<Event>>,
     },
-    /// Make a token with which an agent can join.
+    /// Create a token with which an agent can join.
     Invite {
         /// For this VM only.
         vm: Option<VmName>,
-        /// For so many seconds.
+        /// Validity in seconds.
         good_for_s: u64,
         /// Where the answer goes.
         answer: oneshot::Sender<Result<String, CallError>>,
     },
-    /// Something about a component that its agent knows.
+    /// A question about a component that its agent can answer.
     Question {
         /// The component.
         component: Name,
-        /// What.
+        /// The question.
         question: Question,
         /// Where the answer goes.
         answer: oneshot::Sender<Result<String, CallError>>,
@@ -123,12 +123,12 @@ pub enum Call {
 }
 
 impl ManagerHandle {
-    /// A handle for the task that takes these calls and rings for each new event.
+    /// A handle for the task that receives these calls and signals each new event.
     pub fn new(calls: mpsc::Sender<Call>, newest: watch::Receiver<u64>) -> Self {
         Self { calls, newest }
     }
 
-    /// Hands a request to the machine; the answer is [`News::Accepted`] or [`News::Refused`], after it was journalled.
+    /// Submits a request to the machine; the answer is [`News::Accepted`] or [`News::Refused`], after it was journalled.
     pub async fn ask(&self, by: &str, request: Request, clouds: BTreeMap<Name, String>) -> Result<News, CallError> {
         self.call(|answer| Call::Ask { by: by.to_owned(), request, clouds, answer }).await?
     }
@@ -143,7 +143,7 @@ impl ManagerHandle {
         self.call(|answer| Call::Rollout { application, first, promote, answer }).await
     }
 
-    /// Looks at the machine between two steps.
+    /// Reads the state of the machine between two steps.
     pub async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&CloudManager) -> T + Send + 'static,
@@ -151,34 +151,34 @@ impl ManagerHandle {
         self.look_at_all(|view| look(view.machine)).await
     }
 
-    /// Looks at the machine with everything that is kept beside it.
+    /// Reads the state of the machine and everything stored beside it.
     pub async fn look_at_all<T: Send + 'static>(
         &self,
         look: impl FnOnce(View<'_>) -> T + Send + 'static,
     ) -> Result<T, Halted> {
         self.call(|answer| {
-            // If the caller has gone, its answer is dropped.
+            // If the caller is gone, its answer is dropped.
             Call::Look(Box::new(move |view| drop(answer.send(look(view)))))
         })
         .await
     }
 
-    /// What the manager told the operator after a number, the oldest first. The oldest of all fall away in time.
+    /// The events after a number, oldest first. Old events are dropped eventually.
     pub async fn events_after(&self, number: u64, at_most: usize) -> Result<Vec<Event>, Halted> {
         self.call(|answer| Call::EventsAfter { number, at_most, answer }).await
     }
 
-    /// Rings whenever there is a newer event.
+    /// Signals each new event.
     pub fn newest(&self) -> watch::Receiver<u64> {
         self.newest.clone()
     }
 
-    /// Makes a token with which an agent can join, once.
+    /// Creates a token with which an agent can join, once.
     pub async fn invite(&self, vm: Option<VmName>, good_for_s: u64) -> Result<String, CallError> {
         self.call(|answer| Call::Invite { vm, good_for_s, answer }).await?
     }
 
-    /// Something about a component that its agent knows.
+    /// Asks a component's agent a question.
     pub async fn question(&self, component: Name, question: Question) -> Result<String, CallError> {
         self.call(|answer| Call::Question { component, question, answer }).await?
     }
@@ -190,9 +190,9 @@ impl ManagerHandle {
     }
 }
 
-/// What people call the components and VMs that news speak of by number. News of what is gone come when the book has
-/// forgotten its name; so names are learnt from what the machine says, and forgotten after those news.
-/// The components of a lost VM go without news of their own: after [`News::VmLost`], make the register anew with [`Self::of`].
+/// The names of the components and VMs that news refer to by number. News of a removed component or VM arrive when the book
+/// no longer has its name; so names are learnt from the machine's outputs, and dropped after those news.
+/// The components of a lost VM are removed without news of their own: after [`News::VmLost`], rebuild the register with [`Self::of`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameRegister {
     components: BTreeMap<ComponentId, Name>,
@@ -200,13 +200,13 @@ pub struct NameRegister {
 }
 
 impl NameRegister {
-    /// All that is in the book now.
+    /// Everything that is in the book now.
     pub fn of(book: &Book) -> Self {
         let components = book.components().filter_map(|it| Some((it.id?, it.name.clone()))).collect();
         Self { components, vms: book.vms().filter_map(|it| Some((it.id?, it.name.clone()))).collect() }
     }
 
-    /// Takes note of the names in what the machine says; to be called with every output, in order.
+    /// Records the names in an output of the machine; to be called with every output, in order.
     pub fn learn(&mut self, output: &Output) {
         match output {
             Output::ToAgent(_, order) => {
@@ -224,12 +224,12 @@ impl NameRegister {
         self.vms.get(&id)
     }
 
-    /// Forgets the components that are not in the book any more.
+    /// Drops the components that are no longer in the book.
     pub fn keep_only(&mut self, book: &Book) {
         self.components.retain(|id, _| book.component_by_id(*id).is_some());
     }
 
-    /// The name of the component or VM that the news is about; what is gone is forgotten.
+    /// The name of the component or VM that the news is about; a removed one is dropped from the register.
     pub fn about(&mut self, news: &News) -> Option<Name> {
         match news {
             News::ComponentGone(id) => self.components.remove(id),

@@ -1,12 +1,12 @@
-//! The manager program, as a library: the operator's API and what stands behind it.
+//! The manager program, as a library: the operator's API and what is behind it.
 //!
-//! - [`program`]: the manager from its beginning to its end;
+//! - [`program`]: the life of the manager program, from start to stop;
 //! - [`machine`]: the protocol's machine as the engine drives it;
-//! - `executor`: carries out what the machine asks for; `cloud`: where VMs come from;
-//! - [`handle`]: the one way to reach the machine that runs here;
-//! - [`applications`]: what is kept of applications, and how a request about one becomes changes;
+//! - `executor`: carries out what the machine requests; `cloud`: creates VMs;
+//! - [`handle`]: the only way to reach the running machine;
+//! - [`applications`]: the state of applications, and how a request about one becomes changes;
 //! - [`api`]: HTTPS and JSON for operators, in front of the manager;
-//! - [`document`]: what that API takes and gives, as plain data with names that people understand;
+//! - [`document`]: the API's documents, as plain data;
 //! - [`access`] and [`client`]: how the command line finds the API and talks to it.
 //!
 //! It decides nothing about the protocol: [`protocol::CloudManager`] does.

@@ -1,8 +1,8 @@
-//! The manager as the engine drives it: the protocol's machine, and what a real manager must remember besides: where agents
-//! listen, which neighbours know that, pending requests to clouds, pending alarms, events, and applications.
+//! The manager as the engine drives it: the protocol's machine, and what a real manager must store as well: agents'
+//! addresses, which neighbours know them, pending requests to clouds, pending alarms, events, and applications.
 //!
-//! Nothing here decides about reconfiguration. What comes in is unpacked, the machine steps, and what it answers is packed:
-//! bindings get their tickets, and neighbours are told where to find each other before they have to.
+//! Nothing here decides about reconfiguration. It decodes input, steps the machine, and encodes the output: bindings get
+//! their tickets, and neighbours learn each other's addresses before they need them.
 
 mod origins;
 mod submissions;
@@ -45,130 +45,130 @@ pub struct Manager {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Books {
     manager: CloudManager,
-    /// Where each agent listens.
+    /// The address of each agent.
     addresses: BTreeMap<VmId, SocketAddr>,
-    /// Who was, or is to be, told where each agent listens.
+    /// The agents that know, or have to learn, each agent's address.
     acquainted: BTreeMap<VmId, BTreeSet<VmId>>,
-    /// The cloud that makes the VM of a name, if one does.
+    /// The cloud that creates the VM with a given name, if there is one.
     clouds: BTreeMap<Name, String>,
-    /// What was asked of the cloud and is not answered.
+    /// Requests to clouds that are not answered yet.
     tasks: BTreeMap<VmId, CloudTask>,
-    /// Alarms that have not rung, and when they are due, in milliseconds since 1970.
+    /// Pending alarms, with their due times in milliseconds since 1970.
     alarms: BTreeMap<Alarm, u64>,
     names: NameRegister,
     events: VecDeque<Event>,
     last_event: u64,
-    /// What is kept of each application.
+    /// The state of each application.
     #[serde(with = "as_json")]
     applications: BTreeMap<Name, Arc<ApplicationState>>,
-    /// What was kept of applications before a change that is not done: it is kept again if the change is undone.
+    /// The state of applications before a change that is not done yet: it is restored if the change is undone.
     before: BTreeMap<ChangeId, Vec<Before>>,
     /// Who asked for each change.
     origins: Origins,
 }
 
-/// What happens to the manager besides letters of agents.
+/// The inputs of the manager apart from agents' messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LocalEvent {
-    /// Written by earlier releases: the operator asks for something.
+    /// Written by earlier releases: a request of the operator.
     Asked {
-        /// For what.
+        /// The request.
         request: Request,
-        /// In a few words.
+        /// A short description.
         about: String,
-        /// Which cloud makes the VMs of these names.
+        /// The cloud that creates each of these VMs.
         clouds: BTreeMap<Name, String>,
     },
-    /// The cloud, or the links, say how a VM is.
+    /// A statement of a cloud, or of the links, about a VM.
     FromCloud(CloudOutcome),
-    /// An alarm rang.
+    /// An alarm is due.
     AlarmRang(Alarm),
-    /// The operator wants to know something about a component, which its agent knows.
+    /// The operator's question about a component, which its agent can answer.
     Question {
         /// The number of the question.
         number: u64,
-        /// About which component.
+        /// The component.
         component: Name,
-        /// What.
+        /// The question.
         question: Question,
     },
     /// Written by earlier releases: a change together with the record of an application.
     Applied {
-        /// For what.
+        /// The request.
         request: Request,
-        /// In a few words.
+        /// A short description.
         about: String,
-        /// Which cloud makes the VMs of these names.
+        /// The cloud that creates each of these VMs.
         clouds: BTreeMap<Name, String>,
         /// The application.
         application: Name,
-        /// What is to be remembered of it if the request is accepted; nothing, to forget it.
+        /// What is stored about it if the request is accepted; `None` removes it.
         record: Option<String>,
     },
-    /// The program was started with another patience with VMs that are not heard of: in milliseconds, or for ever.
+    /// The program was started with another timeout for silent VMs: in milliseconds; `None` for unlimited.
     Patience(Option<u64>),
-    /// The same as [`Self::Question`] about the component of a number: several may have one name.
+    /// The same as [`Self::Question`], about a component by number: several may have the same name.
     QuestionAbout {
         /// The number of the question.
         number: u64,
-        /// About which component.
+        /// The component.
         component: ComponentId,
-        /// What.
+        /// The question.
         question: Question,
     },
-    /// A decision about applications is to be carried out.
+    /// Carry out a decision about applications.
     Submitted(Box<Submission>),
-    /// The steps of an application's rollout that were not posted yet are dropped. A rollout is known by its first change.
+    /// Drop the steps of an application's rollout that were not posted yet. A rollout is identified by its first change.
     RolloutCancelled(Name, ChangeId),
-    /// A rollout that waits after its canaries goes on: an operator said so, or its time has come.
+    /// Continue a rollout that waits after its canaries: an operator promoted it, or its time has come.
     RolloutPromoted(Name, ChangeId),
-    /// An operator asks for something.
+    /// A request of an operator.
     AskedBy {
         /// The name of the operator's token.
         by: String,
-        /// For what.
+        /// The request.
         request: Request,
-        /// In a few words.
+        /// A short description.
         about: String,
-        /// Which cloud makes the VMs of these names.
+        /// The cloud that creates each of these VMs.
         clouds: BTreeMap<Name, String>,
     },
 }
 
-/// What the manager asks of the program around it.
+/// The outputs of the manager for the program around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The operator is told something.
+    /// News for the operator.
     Told(Event),
-    /// Ask a cloud; without one, an agent joins by itself.
+    /// Give a task to a cloud; without a cloud, an agent joins by itself.
     Cloud(CloudTask, Option<String>),
-    /// Ring at that moment.
+    /// Set an alarm for that moment.
     Alarm(Alarm, Moment),
-    /// What the operator wanted to know about a component, or why it cannot be said.
+    /// The answer to the operator's question about a component, or why there is none.
     Answer {
         /// The number of the question.
         number: u64,
         /// The answer.
         answer: Result<String, String>,
     },
-    /// What became of a submission.
+    /// The outcome of a submission.
     Submission(Result<Posted, NotPosted>),
-    /// The machine was asked for this, for an application: what follows is its answer. An audit reads it.
+    /// This was submitted to the machine for an application, and its answer follows. Audits read it.
     Requested(Box<Request>),
     /// Promote the rollout of an application at that moment.
     PromoteAt(Name, ChangeId, Moment),
-    /// A VM is gone for good: it gets no certificate any more.
+    /// A VM is gone for good: its certificate is not renewed any more.
     Revoke(PeerId),
-    /// Worth a line in the log.
+    /// A note for the log.
     Note(Note),
-    /// A message was not understood, and why.
+    /// A message could not be read, and why.
     Distrusted(PeerId, &'static str),
 }
 
 /// A submission was carried out, or its first step was posted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posted {
-    /// The change; nothing, if something was only to be remembered.
+    /// The change; `None` if there was only something to record.
     pub change: Option<ChangeId>,
     /// The version that each application has now; 0 if it is removed.
     pub versions: BTreeMap<Name, u64>,
@@ -177,20 +177,20 @@ pub struct Posted {
 /// Why a submission was not carried out. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotPosted {
-    /// An application has another version than the one that it was planned from.
+    /// An application has another version than the one the submission was planned from.
     Outdated(Name),
-    /// The machine refuses the change.
+    /// The machine refused the change.
     Refused(Vec<Refusal>),
 }
 
-/// The manager as one looks at it between two steps: the machine, and what is kept beside it.
+/// A view of the manager between two steps: the machine, and what is stored beside it.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The protocol's machine.
     pub machine: &'a CloudManager,
-    /// Which cloud makes the VM of a name, if one does.
+    /// The cloud that creates the VM with a given name, if there is one.
     pub clouds: &'a BTreeMap<Name, String>,
-    /// What is kept of each application.
+    /// The state of each application.
     pub applications: &'a BTreeMap<Name, Arc<ApplicationState>>,
     /// Who asked for each change.
     pub origins: &'a Origins,
@@ -235,47 +235,47 @@ impl Manager {
         &self.books.manager
     }
 
-    /// What was asked of the cloud and is not answered, and of which cloud.
+    /// Requests to clouds that are not answered yet, each with its cloud.
     pub fn tasks(&self) -> impl Iterator<Item = (&CloudTask, Option<&String>)> {
         self.books.tasks.iter().map(|(vm, task)| (task, self.cloud_of(*vm)))
     }
 
-    /// The machine, and what is kept beside it.
+    /// The machine, and what is stored beside it.
     pub fn view(&self) -> View<'_> {
         let Books { manager, clouds, applications, origins, .. } = &self.books;
         View { machine: manager, clouds, applications, origins }
     }
 
-    /// The cloud that makes a VM, if one does.
+    /// The cloud that creates a VM, if there is one.
     pub fn cloud_of(&self, vm: VmId) -> Option<&String> {
         self.books.clouds.get(self.books.names.vm(vm)?)
     }
 
-    /// Alarms that have not rung, and when they are due.
+    /// Pending alarms, with their due times.
     pub fn alarms(&self) -> impl Iterator<Item = (Alarm, Moment)> {
         self.books.alarms.iter().map(|(alarm, due)| (*alarm, Moment(*due)))
     }
 
-    /// What the operator was told after this number, oldest first.
+    /// The events after this number, oldest first.
     pub fn events_after(&self, number: u64) -> impl Iterator<Item = &Event> {
         let first = self.books.events.partition_point(|event| event.number <= number);
         self.books.events.range(first..)
     }
 
-    /// The number of the latest thing that the operator was told.
+    /// The number of the latest event.
     pub fn last_event(&self) -> u64 {
         self.books.last_event
     }
 
-    /// The component whose output is of interest to whoever calls it by its name: one that is on its way out, too, above
-    /// all if it cannot go; and another may already have its name.
+    /// The component whose output is meant by this name: preferably one that is being removed, above all if its removal is
+    /// stuck; its replacement may already have the same name.
     pub fn component_with_output(&self, name: &Name) -> Option<ComponentId> {
         let failed = |it: &ComponentEntry| matches!(it.condition.map(|it| it.state), Some(ComponentState::Failed(_)));
         let named = self.books.manager.book().components().filter(|it| it.name == *name && it.id.is_some());
         named.max_by_key(|it| (failed(it), !it.is_leaving())).and_then(|it| it.id)
     }
 
-    /// Rollouts that will promote themselves, and when.
+    /// Rollouts that are promoted by a timer, with their due times.
     pub fn promotions(&self) -> impl Iterator<Item = (Name, ChangeId, Moment)> {
         let applications = self.books.applications.iter();
         applications.filter_map(|(name, it)| {
@@ -288,7 +288,7 @@ impl Manager {
         let named: Vec<Name> = clouds.keys().cloned().collect();
         self.books.clouds.extend(clouds);
         let outputs = self.step(at, Input::FromOperator(request), Some(about));
-        // What was refused has no cloud.
+        // A refused change creates no VMs.
         for name in named.iter().filter(|name| self.books.manager.book().vm(name).is_none()) {
             self.books.clouds.remove(name);
         }
@@ -331,8 +331,8 @@ impl Manager {
             News::Accepted(_) | News::Refused(_) => about.map(Into::into),
             _ => self.books.names.about(&news).map(|name| name.to_string()),
         };
-        // A refusal changed nothing and concerns only the client that asked. It takes no number, or clients that follow the
-        // events would believe that they missed one.
+        // A refusal changes nothing and concerns only the client that sent the request. It takes no number, otherwise clients that
+        // follow the events would see a gap.
         let kept = !matches!(news, News::Refused(_));
         self.books.last_event += u64::from(kept);
         let event = Event { number: self.books.last_event, at_ms: at.0, news, about };
@@ -370,7 +370,7 @@ impl Manager {
         {
             self.books.clouds.remove(name);
         }
-        // Its components went without news of their own.
+        // Its components are removed without events of their own.
         self.books.names.keep_only(self.books.manager.book());
     }
 
@@ -378,7 +378,7 @@ impl Manager {
         if let Instruction::AddBinding { client, client_vm, import, ticket, .. } = &mut order.instruction {
             let binding = BindingId(order.number.0);
             let statement = Statement { binding, provider_vm: vm, client: *client, import: import.clone() };
-            let bytes = statement.bytes().expect("names are bounded, and far shorter than a message may be");
+            let bytes = statement.bytes().expect("names are bounded, and far shorter than the limit of a message");
             *ticket = Ticket(self.signer.sign(&bytes).0.to_vec());
             if *client_vm != vm {
                 self.acquaint(vm, *client_vm, outputs);
@@ -388,7 +388,7 @@ impl Manager {
         outputs.push(send(vm, &ToAgent::Order(order)));
     }
 
-    /// Lets `whom` know where `vm` listens, now or as soon as it is known.
+    /// Tells `whom` the address of `vm`, now or as soon as it is known.
     fn acquaint(&mut self, vm: VmId, whom: VmId, outputs: &mut Outputs) {
         let is_news = self.books.acquainted.entry(vm).or_default().insert(whom);
         if let Some(address) = self.books.addresses.get(&vm)
@@ -412,7 +412,7 @@ impl Manager {
         match book.component_by_id(component).and_then(|it| book.vm_of(it).id) {
             Some(vm) => vec![send(vm, &ToAgent::Ask { number, component, question })],
             None => {
-                let answer = Err("the component is gone by now".into());
+                let answer = Err("the component no longer exists".into());
                 vec![Output::Effect(Effect::Answer { number, answer })]
             }
         }
@@ -428,7 +428,7 @@ impl Manager {
             (Some(vm), Some(component)) => {
                 vec![send(vm, &ToAgent::Ask { number, component, question })]
             }
-            _ => refuse(format!("component {component} waits for its phase; nothing of it has run")),
+            _ => refuse(format!("component {component} waits for its phase and has not run yet")),
         }
     }
 }
@@ -445,7 +445,7 @@ impl Machine for Manager {
             Ok(ToManager::Answer { number, answer }) => {
                 vec![Output::Effect(Effect::Answer { number, answer })]
             }
-            Err(_) => vec![Output::Effect(Effect::Distrusted(from, "it is not a message of an agent"))],
+            Err(_) => vec![Output::Effect(Effect::Distrusted(from, "it is not an agent's message"))],
         };
         self.advance_rollouts(at, &mut outputs);
         outputs
@@ -461,7 +461,7 @@ impl Machine for Manager {
             }
             LocalEvent::Applied { request, about, clouds, application, record } => {
                 let outputs = self.ask(at, request, &about, clouds);
-                // In one step with the change: so it is remembered exactly if the change is.
+                // In the same step as the change, so that it is recorded exactly if the change is accepted.
                 if outputs.iter().any(is_acceptance) {
                     match record.as_deref().and_then(Former::read) {
                         Some(state) => drop(self.books.applications.insert(application, Arc::new(state))),
@@ -472,7 +472,7 @@ impl Machine for Manager {
             }
             LocalEvent::Submitted(submission) => self.submit(at, *submission),
             LocalEvent::RolloutCancelled(application, first) => {
-                // The change of the present step is finished.
+                // The change of the present step is completed.
                 if self.rollout(&application, first).is_some() {
                     self.end_rollout(&application);
                 }
@@ -480,7 +480,7 @@ impl Machine for Manager {
             }
             LocalEvent::RolloutPromoted(application, first) => {
                 if let Some(rollout) = self.rollout(&application, first).cloned() {
-                    // What was refused is asked for once more.
+                    // The refused step is submitted again.
                     let promoted = Rollout { canary_steps: None, promotes_at_ms: None, blocked: Vec::new(), ..rollout };
                     self.set_rollout(&application, Some(promoted));
                 }
@@ -509,7 +509,7 @@ impl Machine for Manager {
     }
 
     fn write(event: &LocalEvent) -> Result<Vec<u8>, Error> {
-        wire::save(event).map_err(|error| Error::Unwritable { what: "a event", source: error.into() })
+        wire::save(event).map_err(|error| Error::Unwritable { what: "an event", source: error.into() })
     }
 
     fn read(bytes: &[u8]) -> Option<LocalEvent> {
@@ -540,6 +540,6 @@ fn accepted(output: &Output<Effect>) -> Option<ChangeId> {
 
 fn send(to: VmId, letter: &ToAgent) -> Output<Effect> {
     let bytes =
-        wire::encode(letter).expect("recipes and names are bounded, so an order is shorter than a message may be");
+        wire::encode(letter).expect("recipes and names are bounded, so an order is within the limit of a message");
     Output::Send(PeerId(to.0), bytes)
 }

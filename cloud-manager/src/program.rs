@@ -1,5 +1,5 @@
-//! The manager program from its beginning to its end: the authority, the engine, the executor beside it, and the API in
-//! front. While it is down the application runs and neighbours keep working; it comes back from its journal.
+//! The life of the manager program: the certificate authority, the engine, the executor, and the API in front. While it is
+//! down, applications keep running and agents keep working; it restarts from its journal.
 
 use crate::access::{Access, AccessError};
 use crate::api::{self, Api, Certificate, Tokens};
@@ -32,29 +32,29 @@ const PORTS: &str = "ports.json";
 const TOKENS: &str = "tokens.json";
 const CERTIFICATE: &str = "api-certificate.json";
 const ACCESS: &str = "access.json";
-/// Calls that the executor has not taken yet; a caller with one more waits.
+/// Calls that the executor has not received yet; a caller with one more waits.
 const CALLS_MAX: usize = 64;
-/// Agents that want to join and have no answer yet; one more is turned away and tries again.
+/// Agents that ask to join and have no answer yet; one more is rejected and retries.
 const APPLICANTS_MAX: usize = 64;
 
-/// How a manager runs.
+/// Settings of a manager.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where it keeps everything.
+    /// The data directory.
     pub data: PathBuf,
-    /// Where agents find it.
+    /// The address for agents.
     pub listen: SocketAddr,
-    /// Where operators find it.
+    /// The address for operators.
     pub api: SocketAddr,
-    /// The program whose `agent run` is an agent, for VMs on this machine.
+    /// The executable whose `agent run` is an agent, for VMs on this machine.
     pub program: PathBuf,
-    /// How long certificates are good.
+    /// The lifetime of certificates.
     pub certificate_lifetime_s: u64,
-    /// A VM that is silent for so long is declared lost; never by itself if absent.
+    /// A VM that is silent for this long is declared lost; `None`: only an operator declares one lost.
     pub suspicion_ms_max: Option<u64>,
 }
 
-/// Why a manager cannot begin, or cannot go on.
+/// Why a manager cannot start, or had to stop.
 #[derive(Debug, thiserror::Error)]
 pub enum ManagerError {
     /// The engine, its journal, its links or its identity.
@@ -77,23 +77,23 @@ pub enum ManagerError {
     Executor(String),
 }
 
-/// A manager at work.
+/// A running manager.
 pub struct Running {
     kept: Kept<Manager>,
     executor: ActorRef<ExecutorMessage>,
     executor_ended: JoinHandle<()>,
     api: JoinHandle<()>,
     halt_api: oneshot::Sender<()>,
-    /// Where agents find it.
+    /// The address for agents.
     pub address: SocketAddr,
-    /// How operators find it.
+    /// Access for operators.
     pub access: Access,
-    /// Where that is written down.
+    /// The file in which that is stored.
     pub access_file: PathBuf,
 }
 
 impl Running {
-    /// Waits until the manager has to stop, and says why.
+    /// Waits until the manager has to stop, and returns why.
     pub async fn halted(&mut self) -> ManagerError {
         tokio::select! {
             _ = &mut self.executor_ended => ManagerError::Executor("the reason is in the log".into()),
@@ -142,7 +142,7 @@ pub async fn start(settings: Settings) -> Result<Running, ManagerError> {
         effects: Arc::new(Port::new(executor.clone(), opened, settings.suspicion_ms_max)),
     };
     let kept = engine::keep(opening).await?;
-    let address = address.await.map_err(|_| ManagerError::Executor("the executor ended at its start".into()))?;
+    let address = address.await.map_err(|_| ManagerError::Executor("the executor failed to start".into()))?;
     ports.agents = address.port();
     tokio::spawn(pass_on(applicants, executor.clone(), ExecutorMessage::IdentityCall));
 
@@ -162,7 +162,7 @@ pub async fn start(settings: Settings) -> Result<Running, ManagerError> {
     Ok(Running { kept, executor, executor_ended, api, halt_api, address, access, access_file })
 }
 
-/// The way in for the operator on this machine: one admin token, made at the first start and kept in the access file.
+/// Access for the operator on this machine: one admin token, created at the first start and kept in the access file.
 fn admit_operator(data: &Path, address: SocketAddr) -> Result<(Access, Tokens, Certificate), ManagerError> {
     let tokens = Tokens::open(&data.join(TOKENS))?;
     let host = reachable(address);
@@ -172,14 +172,14 @@ fn admit_operator(data: &Path, address: SocketAddr) -> Result<(Access, Tokens, C
     let kept = Access::read(&data.join(ACCESS)).ok().map(|access| access.token);
     let token = match kept.filter(|token| tokens.recognise(token).is_some()) {
         Some(token) => token,
-        None => tokens.create("made at the first start", Role::Admin, Moment::now().0)?.0,
+        None => tokens.create("created at the first start", Role::Admin, Moment::now().0)?.0,
     };
     let data = Some(fs::canonicalize(data).unwrap_or_else(|_| data.to_owned()));
     let access = Access { url: format!("https://{host}"), certificate: certificate.pem().to_owned(), token, data };
     Ok((access, tokens, certificate))
 }
 
-/// The ports that were taken when any would do: agents and operators look for the manager where it was.
+/// The ports that were chosen when the settings left them open: agents and operators expect the manager at the same ports.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Ports {
     agents: u16,
@@ -187,13 +187,13 @@ struct Ports {
 }
 
 impl Ports {
-    /// None are remembered where there is no such file, or one that cannot be read: then any will do.
+    /// There are none if the file does not exist or cannot be read: then any port will do.
     fn read(path: &Path) -> Self {
         fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
     fn write(self, path: &Path) -> Result<(), Error> {
-        let bytes = serde_json::to_vec(&self).expect("two numbers can be written down");
+        let bytes = serde_json::to_vec(&self).expect("two numbers can be serialised");
         replace_file(path, &bytes)
     }
 }
@@ -202,7 +202,7 @@ fn remembered(listen: SocketAddr, port: u16) -> SocketAddr {
     if listen.port() == 0 { SocketAddr::new(listen.ip(), port) } else { listen }
 }
 
-/// The address by which a listener is reached from this machine.
+/// The address at which a listener is reached from this machine.
 pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

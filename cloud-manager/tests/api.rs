@@ -79,7 +79,7 @@ async fn what_is_not_done_says_what_it_waits_for() {
     assert_eq!(
         seen.changes[0].waits_for,
         [
-            "database to start, which waits for its start to end",
+            "database to start, which waits for its start to finish",
             "app to start, which waits for database (starting) for db",
         ]
     );
@@ -101,7 +101,7 @@ async fn what_is_not_done_says_what_it_waits_for() {
         .unwrap();
     let seen = status(&client).await;
     let waits: Vec<&String> = seen.changes.iter().flat_map(|change| &change.waits_for).collect();
-    assert!(waits.contains(&&"the cloud to make vm more".to_string()), "{waits:?}");
+    assert!(waits.contains(&&"the cloud to create vm more".to_string()), "{waits:?}");
     // No cloud makes this one: somebody has to do something.
     let joins = "an agent to join as vm edge (holdfast token create --vm edge)".to_string();
     assert!(waits.contains(&&joins), "{waits:?}");
@@ -119,7 +119,7 @@ async fn a_failed_operation_asks_for_a_person_and_can_be_retried_or_skipped() {
     let seen = status(&client).await;
     let database = seen.components.iter().find(|it| it.name == "database").unwrap();
     assert_eq!((database.state.to_string().as_str(), database.failure.as_deref()), ("failed", Some("failed")));
-    assert_eq!(database.waits_for, ["a person to retry or skip its failed start"]);
+    assert_eq!(database.waits_for, ["an operator to retry or skip its failed start"]);
     assert_eq!(seen.attention.len(), 1, "{:?}", seen.attention);
     assert_eq!(seen.changes[0].stuck_on, ["database"]);
     let log = client.text("/v1/components/database/logs").await.unwrap();

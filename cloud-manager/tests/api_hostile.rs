@@ -123,7 +123,7 @@ async fn a_body_that_is_too_long_is_refused_and_a_stranger_may_not_even_send_one
 #[tokio::test]
 async fn who_is_slow_is_closed_and_who_is_not_is_served_meanwhile() {
     let patience = Duration::from_millis(1_500);
-    let settings = Settings { head_patience: patience, body_patience: patience, ..Settings::default() };
+    let settings = Settings { head_timeout: patience, body_timeout: patience, ..Settings::default() };
     let stand = Stand::with("slow", settings, 100);
     // One says nothing, one begins a head, one begins a body.
     let mut silent = stand.raw().await;

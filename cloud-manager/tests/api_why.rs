@@ -43,7 +43,7 @@ const STORIES: &[(&str, Story, Story, &str, &str)] = &[
 page on vm edge is stopped: its import app needs 1 and holds 0
   app on vm web is stopped: its import db needs 1 and holds 0
     database on vm data is starting
-! holdfast component logs database shows what it writes meanwhile
+! holdfast component logs database shows its output so far
 ",
     ),
     (
@@ -54,10 +54,10 @@ page on vm edge is stopped: its import app needs 1 and holds 0
         "\
 page on vm edge is stopped: its import app needs 1 and holds 0
   app on vm web is stopped: its import db needs 1 and holds 0
-    database on vm data: start failed, and a person is needed | failed
-! holdfast component logs database shows all that it wrote
-! holdfast component retry database tries it again, once what failed is mended
-! holdfast component skip database lets it count as done
+    database on vm data: start failed; manual action required | failed
+! holdfast component logs database shows all its output
+! holdfast component retry database retries it, once the cause is fixed
+! holdfast component skip database marks it as done
 ! holdfast cancel 1 takes back change 1, which waits for it
 ",
     ),
@@ -67,11 +67,11 @@ page on vm edge is stopped: its import app needs 1 and holds 0
         &[fail_database],
         "data",
         "\
-vm data answers, but 1 of its 1 components is not as it should be
-  database on vm data: start failed, and a person is needed | failed
-! holdfast component logs database shows all that it wrote
-! holdfast component retry database tries it again, once what failed is mended
-! holdfast component skip database lets it count as done
+vm data answers, but 1 of its 1 components is not as expected
+  database on vm data: start failed; manual action required | failed
+! holdfast component logs database shows all its output
+! holdfast component retry database retries it, once the cause is fixed
+! holdfast component skip database marks it as done
 ! holdfast cancel 1 takes back change 1, which waits for it
 ",
     ),
@@ -81,10 +81,10 @@ vm data answers, but 1 of its 1 components is not as it should be
         &[],
         "app",
         "\
-app on vm web is not there yet: its VM is not
+app on vm web does not exist yet: its VM has not joined
   vm web waits for an agent to join
-! holdfast token create --vm web makes the token with which its agent joins
-! holdfast vm remove web gives it up, with what was to run on it
+! holdfast token create --vm web creates the join token for its agent
+! holdfast vm remove web abandons it and its components
 ",
     ),
     (
@@ -93,8 +93,8 @@ app on vm web is not there yet: its VM is not
         &[],
         "data",
         "\
-vm data is being made by the cloud, and its agent has not been heard of yet
-! holdfast vm remove data gives it up, with what was to run on it
+vm data is being created by the cloud; its agent has not joined yet
+! holdfast vm remove data abandons it and its components
 ",
     ),
     (
@@ -103,9 +103,9 @@ vm data is being made by the cloud, and its agent has not been heard of yet
         &[no_room],
         "database",
         "\
-database on vm data is not there yet: its VM is not
-  vm data could not be made, and the cloud is asked again | no room
-! holdfast vm remove data gives it up, with what was to run on it
+database on vm data does not exist yet: its VM has not joined
+  vm data could not be created; retrying | no room
+! holdfast vm remove data abandons it and its components
 ",
     ),
     (
@@ -114,9 +114,9 @@ database on vm data is not there yet: its VM is not
         &[silent_web],
         "app",
         "\
-app on vm web was started when it was last heard of
-  vm web has not been heard of; its components may run on
-! start the agent of vm web again, or mend the network between it and the manager
+app on vm web was started when its agent last reported
+  vm web does not answer; its components may still be running
+! start the agent of vm webagain, or repair the network between it and the manager
 ! holdfast vm lost web declares it lost, if it will never come back
 ",
     ),
@@ -126,10 +126,10 @@ app on vm web was started when it was last heard of
         &[silent_web],
         "page",
         "\
-page on vm edge is started, but uses what has not been heard of
-  app on vm web was started when it was last heard of
-    vm web has not been heard of; its components may run on
-! start the agent of vm web again, or mend the network between it and the manager
+page on vm edge is started, but uses a provider whose VM does not answer
+  app on vm web was started when its agent last reported
+    vm web does not answer; its components may still be running
+! start the agent of vm webagain, or repair the network between it and the manager
 ! holdfast vm lost web declares it lost, if it will never come back
 ",
     ),
@@ -139,7 +139,7 @@ page on vm edge is started, but uses what has not been heard of
         &[slow_orders, restart_database],
         "database",
         "\
-database on vm data is started, and its agent has yet to take the order to stop it
+database on vm data is started, but its agent has not acknowledged the order to stop it
 ! see to it that the agent of vm data runs, if this stays so
 ",
     ),
@@ -160,7 +160,7 @@ page on vm edge is stopped: its import app needs 1 and holds 0
         &[],
         &[lose_data],
         "data",
-        "vm data is lost, with all that ran on it\n! holdfast vm add data makes another of its name\n",
+        "vm data is lost with all its components\n! holdfast vm add data creates a new VM of that name\n",
     ),
     (
         "one that is to be restarted waits for its clients, which wait for theirs",
@@ -168,10 +168,10 @@ page on vm edge is stopped: its import app needs 1 and holds 0
         &[slow_hosts, restart_database],
         "database",
         "\
-database on vm data is started and is to stop; one client has to let go of it first
-  app on vm web is started and is to stop: its import db needs 1 and holds 0; one client has to let go of it first
+database on vm data is started and is to stop; one client has to return its loan first
+  app on vm web is started and is to stop: its import db needs 1 and holds 0; one client has to return its loan first
     page on vm edge is stopping: its import app needs 1 and holds 0
-! holdfast component logs page shows what it writes meanwhile
+! holdfast component logs page shows its output so far
 ",
     ),
     (
@@ -180,10 +180,10 @@ database on vm data is started and is to stop; one client has to let go of it fi
         &[slow_hosts, silent_web, remove_all],
         "database",
         "\
-database on vm data is started and is to be removed; one client has to let go of it first
-  app on vm web was started when it was last heard of
-    vm web has not been heard of; its components may run on
-! start the agent of vm web again, or mend the network between it and the manager
+database on vm data is started and is to be removed; one client has to return its loan first
+  app on vm web was started when its agent last reported
+    vm web does not answer; its components may still be running
+! start the agent of vm webagain, or repair the network between it and the manager
 ! holdfast vm lost web declares it lost, if it will never come back
 ",
     ),
@@ -193,9 +193,9 @@ database on vm data is started and is to be removed; one client has to let go of
         &[slow_hosts, remove_all],
         "edge",
         "\
-vm edge is to be removed, and its only component is not gone
+vm edge is to be removed, but still has 1 component
   page on vm edge is stopping
-! holdfast component logs page shows what it writes meanwhile
+! holdfast component logs page shows its output so far
 ",
     ),
     (
@@ -204,10 +204,10 @@ vm edge is to be removed, and its only component is not gone
         &[slow_hosts, page_for_page],
         "page",
         "\
-page on vm edge is started, and its removal waits for its turn
+page on vm edge is started, and its removal waits for a change in progress
   change 2 (remove page, add new on edge, bind new.app → app.http) waits for new to start
     new on vm edge is starting
-! holdfast component logs new shows what it writes meanwhile
+! holdfast component logs new shows its output so far
 ",
     ),
     (
@@ -216,14 +216,14 @@ page on vm edge is started, and its removal waits for its turn
         &[slow_hosts, restart_app_and_add, third_page],
         "third",
         "\
-third on vm edge is not ordered yet: it waits for its turn
+third on vm edge is not ordered yet: it waits for a change in progress
   change 2 (restart app, add new on edge, bind new.app → app.http) waits for 2 things
-    app on vm web is started and is to stop; one client has to let go of it first
+    app on vm web is started and is to stop; one client has to return its loan first
       page on vm edge is stopping: its import app needs 1 and holds 0
     page: see above
-  change 3 (add third on edge, bind third.app → app.http) waits for change 2, which is about the same components
+  change 3 (add third on edge, bind third.app → app.http) waits for change 2, which affects the same components
     change 2: see above
-! holdfast component logs page shows what it writes meanwhile
+! holdfast component logs page shows its output so far
 ",
     ),
     (
@@ -232,8 +232,8 @@ third on vm edge is not ordered yet: it waits for its turn
         &[slow_hosts, database_dies],
         "database",
         "\
-database on vm data is stopped: its host prepares it, or pauses before it tries again (died 1)
-! holdfast component logs database shows what it wrote so far
+database on vm data is stopped: its host is preparing it, or pausing before a retry (died 1)
+! holdfast component logs database shows its output so far
 ",
     ),
     (
@@ -243,12 +243,12 @@ database on vm data is stopped: its host prepares it, or pauses before it tries 
         "page",
         "\
 page on vm edge is stopping
-! holdfast component logs page shows what it writes meanwhile
+! holdfast component logs page shows its output so far
 ----
-page on vm edge is not ordered yet: it waits for its turn
+page on vm edge is not ordered yet: it waits for a change in progress
   change 2 (remove page, add page on edge, bind page.app → app.http) waits for page to be gone
     page on vm edge is stopping
-! holdfast component logs page shows what it writes meanwhile
+! holdfast component logs page shows its output so far
 ",
     ),
     (
@@ -258,7 +258,7 @@ page on vm edge is not ordered yet: it waits for its turn
         "left",
         "\
 left on vm data is starting
-! holdfast component logs left shows what it writes meanwhile
+! holdfast component logs left shows its output so far
 ",
     ),
 ];
@@ -312,7 +312,7 @@ async fn a_change_does_not_say_what_an_agent_will_do_that_has_yet_to_hear_of_it(
     assert_eq!(told, ["vm data to answer", "database to restart"]);
     slow_hosts(&stand);
     let told: Vec<String> = waits().await;
-    assert_eq!(told, ["database to restart, which waits for app to give back app.db → database.sql"]);
+    assert_eq!(told, ["database to restart, which waits for app to return app.db → database.sql"]);
 }
 
 #[tokio::test]
@@ -328,8 +328,8 @@ async fn a_change_that_waits_for_one_that_needs_a_person_needs_a_person() {
     ask(&stand, &json!([{ "restart-component": "app" }]));
     let changes: Vec<RunningChange> = client.get("/v1/changes").await.expect("there are changes");
     let told: Vec<_> = changes.iter().map(|it| (it.stuck_on.clone(), it.waits_for.clone())).collect();
-    let person = "new to start, which waits for a person to retry or skip its failed start".to_owned();
-    let other = "change 2, which is about the same components and waits for a person to help new".to_owned();
+    let person = "new to start, which waits for an operator to retry or skip its failed start".to_owned();
+    let other = "change 2, which affects the same components and requires manual action on new".to_owned();
     assert_eq!(told, [(vec!["new".to_owned()], vec![person]), (vec!["new".to_owned()], vec![other])]);
 }
 

@@ -52,7 +52,7 @@ fn the_demo_fails_no_request_that_it_should_serve_and_leaves_nothing() {
 
 #[test]
 fn stopped_while_it_deploys_the_demo_leaves_nothing() {
-    stop_at("vm front is made", Signal::INT);
+    stop_at("vm front is created", Signal::INT);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn tokens_are_made_listed_and_revoked() {
     let id = listed[2].split(' ').next().expect("the id comes first");
     assert_eq!(run(&place, &format!("holdfast token revoke {id}")), [format!("token {id} is revoked")]);
     let shown = run(&place, "holdfast status --access reader.json");
-    assert_eq!(shown[0], "stderr: the token is not known here (it may have been revoked)");
+    assert_eq!(shown[0], "stderr: the token is unknown (it may have been revoked)");
     // Agents are let in by another sort of token.
     assert_eq!(run(&place, "holdfast token create --vm web --ttl 15m"), ["token for web and 900 s"]);
 }

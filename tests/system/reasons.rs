@@ -89,14 +89,14 @@ async fn why_follows_the_reasons_across_machines_to_what_a_person_can_do() {
         [
             "✗ shop/page[0] on vm shop/data[0] is stopped: its import app needs 1 and holds 0",
             "  → shop/app[1] on vm shop/web[1] is stopped: its import db needs 1 and holds 0",
-            "    → shop/database[0] on vm shop/data[0]: start failed, and a person is needed",
+            "    → shop/database[0] on vm shop/data[0]: start failed; manual action required",
             "        start: ended before it was ready: exit code 3",
             "        the disk is missing",
             "What you can do:",
-            "  holdfast component logs 'shop/database[0]' shows all that it wrote",
-            "  holdfast component retry 'shop/database[0]' tries it again, once what failed is mended",
-            "  holdfast component skip 'shop/database[0]' lets it count as done",
-            "  holdfast apply FILE with a corrected file goes on from there",
+            "  holdfast component logs 'shop/database[0]' shows all its output",
+            "  holdfast component retry 'shop/database[0]' retries it, once the cause is fixed",
+            "  holdfast component skip 'shop/database[0]' marks it as done",
+            "  holdfast apply FILE with a corrected file continues from there",
             "  holdfast cancel 1 takes back change 1, which waits for it",
         ]
     );
@@ -114,7 +114,7 @@ async fn why_follows_the_reasons_across_machines_to_what_a_person_can_do() {
     site.events_until(seen, |event| event.what == EventKind::VmSuspected).await;
     let vm = site.status().await.vms.into_iter().find(|it| it.health == VmHealth::Suspected).unwrap().name;
     let shown = site.done(&["why", &vm]);
-    assert!(shown.contains("has not been heard of; its components may run on"), "{shown}");
+    assert!(shown.contains("does not answer; its components may still be running"), "{shown}");
     assert!(shown.contains(&format!("holdfast vm lost '{vm}'")), "{shown}");
     drop(away);
 
@@ -242,7 +242,7 @@ async fn what_one_wrote_that_cannot_go_is_shown_although_another_has_its_name() 
             "{shown}"
         );
         let shown = site.done(&["why", "p"]);
-        assert!(shown.contains("✗ p on vm v: purge failed, and a person is needed"), "{shown}");
+        assert!(shown.contains("✗ p on vm v: purge failed; manual action required"), "{shown}");
         assert_eq!(shown.contains("✓ p on vm v is started"), another, "{shown}");
     }
     std::fs::remove_file(&bad).unwrap();

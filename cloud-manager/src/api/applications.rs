@@ -39,18 +39,18 @@ use tokio::{sync::Semaphore, task::JoinSet};
 /// Time limit of the planner in seconds: the default, and the maximum.
 const TIME_LIMIT_S: u64 = 60;
 const TIME_LIMIT_S_MAX: u64 = 600;
-/// Plans that are worked on at a time; others wait for their turn.
+/// Number of plans computed at the same time; others wait in a queue.
 const AT_ONCE_MAX: usize = 2;
-/// Agents that are asked at a time.
+/// Number of agents that are queried at the same time.
 const QUESTIONS_MAX: usize = 32;
 
-/// The plans that are worked on.
+/// The plans in progress.
 #[derive(Debug)]
 pub(super) struct Plans {
     turns: Semaphore,
     last: AtomicU64,
     running: Mutex<BTreeMap<u64, PlanningDocument>>,
-    /// The plan that was made last. If nothing has happened since, the same request is carried out exactly as it was shown.
+    /// The latest plan. If nothing has changed since, the same request is carried out exactly as it was shown.
     recent: Mutex<Option<Planned>>,
 }
 
@@ -75,12 +75,12 @@ impl Default for Plans {
 
 impl Plans {
     fn with<T>(&self, look: impl FnOnce(&mut BTreeMap<u64, PlanningDocument>) -> T) -> T {
-        // A document is replaced whole, so a panic elsewhere has left the map as it was.
+        // A document is replaced as a whole, so a panic elsewhere has left the map intact.
         look(&mut self.running.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A plan that is worked on: shown as long as this lives, and given up when it is dropped.
+/// A plan in progress: listed as long as this exists, and cancelled when it is dropped.
 struct Work {
     plans: Arc<Plans>,
     id: u64,
@@ -110,13 +110,13 @@ pub(super) struct DryRun {
 }
 
 impl Api {
-    /// A copy of all that planning looks at.
+    /// A copy of everything that planning reads.
     pub(super) async fn present(&self) -> Result<Present, Problem> {
-        self.look_at_all(|manager, chronicle| {
+        self.look_at_all(|manager, history| {
             let mut learned = Learned::new();
             let mut failures = BTreeMap::new();
             for entry in manager.book().components() {
-                let lengths = chronicle.lengths(entry.name.as_str());
+                let lengths = history.lengths(entry.name.as_str());
                 let operations = [
                     (Operation::Prepare, lengths.prepare_ms),
                     (Operation::Start, lengths.start_ms),
@@ -124,7 +124,7 @@ impl Api {
                 ];
                 let known = operations.into_iter().filter_map(|(it, ms)| Some((it, Duration::from_millis(ms?))));
                 learned.extend(known.map(|(it, length)| ((entry.name.clone(), it), length)));
-                failures.extend(view::failure(entry, chronicle).map(|(_, detail)| (entry.name.clone(), detail)));
+                failures.extend(view::failure(entry, history).map(|(_, detail)| (entry.name.clone(), detail)));
             }
             Present {
                 machine: manager.machine.clone(),
@@ -138,7 +138,7 @@ impl Api {
         .await
     }
 
-    /// Runs something long on a thread of its own, when its turn has come.
+    /// Runs a long computation on its own thread, when a slot is free.
     async fn work<T: Send + 'static>(
         &self,
         about: String,
@@ -197,7 +197,7 @@ impl Api {
         Ok((decision, present))
     }
 
-    /// Refuses a request whose client looked at another version.
+    /// Refuses a request whose client has seen another version.
     async fn check_versions(&self, how: &How) -> Result<(), Problem> {
         let expected = how.versions.clone();
         let outdated = self.manager.look_at_all(move |manager| {
@@ -213,7 +213,7 @@ impl Api {
         outdated.await?.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Plans a request, and carries it out unless only the plan is wanted.
+    /// Plans a request, and carries it out unless it is a dry run.
     async fn make(&self, by: &str, dry_run: bool, request: ApplicationRequest) -> Result<Response, Problem> {
         let secrets = request.how().secrets.clone();
         let (decision, present) = self.plan(request).await?;
@@ -231,7 +231,7 @@ impl Api {
         secrets: &application::SecretTexts,
         present: &Present,
     ) -> Result<Submitted, Problem> {
-        // Read before asking, so that a stream of what comes after misses nothing.
+        // Read before the request is made, so that a stream of later events misses nothing.
         let events_after = *self.manager.newest().borrow();
         let plan = &decision.plan;
         let versions = |it: &Plan| it.applications.iter().map(|it| (it.application.clone(), it.version)).collect();
@@ -246,7 +246,7 @@ impl Api {
         let posted = self.manager.submit(submission).await?.map_err(|why| match why {
             NotPosted::Refused(refusals) => refusals.into(),
             NotPosted::Outdated(name) => {
-                let error = format!("application {name} was changed meanwhile (plan again)");
+                let error = format!("application {name} has been changed in the meantime (plan again)");
                 Problem::new(StatusCode::CONFLICT, error)
             }
         })?;
@@ -260,7 +260,7 @@ impl Api {
         })
     }
 
-    /// What of each application is missing, or is there and was not asked for, and what mends it.
+    /// What is missing from each application, or exists and was not requested, and how to fix it.
     pub(super) async fn drift_of_records(&self) -> Result<Vec<String>, Problem> {
         let present = self.present().await?;
         let work = move |_: Limits<'_>| {
@@ -275,10 +275,10 @@ impl Api {
     }
 
     async fn components(&self) -> Result<Vec<Component>, Problem> {
-        self.look(|machine, _, chronicle| view::components(machine.book(), chronicle)).await
+        self.look(|machine, _, history| view::components(machine.book(), history)).await
     }
 
-    /// Components of what a plan is about that are down although nothing has to be changed.
+    /// Components that the plan concerns and that are down although nothing has to be changed.
     async fn late(&self, plan: &Plan) -> Result<BTreeMap<String, String>, Problem> {
         let names: BTreeSet<String> = plan.applications.iter().map(|it| format!("{}/", it.application)).collect();
         let status = self.look_at_all(view::status).await?;
@@ -287,7 +287,7 @@ impl Api {
         Ok(check::late(own, is_quiet))
     }
 
-    /// Asks the agents of components that are started; of the others, the manager knows why not.
+    /// Queries the agents of started components; for the others, the manager knows why they are not started.
     async fn ask_agents(&self, components: Vec<&Component>, drift: &mut Drift) {
         let (started, others): (Vec<&Component>, Vec<&Component>) =
             components.into_iter().filter(|it| !it.leaving).partition(|it| it.state == ComponentStatus::Started);
@@ -303,7 +303,7 @@ impl Api {
                 waiting.spawn(async move { (name.to_string(), manager.question(name, Question::Drift).await) });
             }
             let Some(answered) = waiting.join_next().await else { return };
-            match answered.expect("a question neither panics nor is cancelled") {
+            match answered.expect("a query neither panics nor is cancelled") {
                 (_, Ok(text)) if text.is_empty() => {}
                 (name, Ok(text)) => drop(drift.components.insert(name, text.lines().map(Into::into).collect())),
                 (name, Err(error)) => drop(drift.unknown.insert(name, error.to_string())),
@@ -312,7 +312,7 @@ impl Api {
     }
 }
 
-/// A request without what does not matter for its plan.
+/// A request without the fields that do not affect its plan.
 fn plain(mut request: ApplicationRequest) -> ApplicationRequest {
     let how = request.how_mut();
     how.versions.clear();

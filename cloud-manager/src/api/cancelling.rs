@@ -80,17 +80,17 @@ async fn cancel_change(
         }
         News::Refused(refusals) => Err(refusals.into()),
         other => {
-            tracing::error!(?other, "a cancellation was answered with other news");
+            tracing::error!(?other, "a cancellation got an unexpected answer");
             Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the manager gave no answer to the request"))
         }
     }
 }
 
-/// What becomes of a change that is cancelled, in sentences.
+/// What cancelling a change will do, in sentences.
 fn in_words(outlook: &CancelOutlook) -> Vec<String> {
     let names = |names: &[Name]| names.iter().map(Name::to_string).collect::<Vec<_>>().join(", ");
     match outlook {
-        CancelOutlook::Dropped => vec!["nothing of it has begun, so it is dropped and nothing moves".into()],
+        CancelOutlook::Dropped => vec!["nothing of it has begun, so it is dropped and nothing changes".into()],
         CancelOutlook::Finished => vec!["what is under way is finished, and the rest is dropped".into()],
         CancelOutlook::Undone { removes, adds } => {
             let mut will = vec!["what was done is undone, and the rest is dropped".to_owned()];
@@ -106,7 +106,7 @@ fn in_words(outlook: &CancelOutlook) -> Vec<String> {
 }
 
 /// Ends a rollout between two of its steps. A step that waits for a failed component is undone; any other is finished.
-/// Canaries that were not promoted are put back.
+/// Canaries that were not promoted are replaced by the previous version.
 async fn cancel_rollout(
     api: &Api,
     by: &str,
@@ -122,7 +122,7 @@ async fn cancel_rollout(
     let what = if undo.is_some() { "undone" } else { "finished" };
     cancellation.will.push(format!("step {step} of {steps} is {what}, and the steps after it are dropped"));
     if let Some(version) = canary_of {
-        let line = format!("the components that were replaced go back to version {version} of {application}");
+        let line = format!("the components that were replaced return to version {version} of {application}");
         cancellation.will.push(line);
     }
     if dry_run {
@@ -142,7 +142,7 @@ async fn cancel_rollout(
     Ok(json(StatusCode::ACCEPTED, &cancellation))
 }
 
-/// Lets a rollout go on after its canaries, or after its next step was refused.
+/// Continues a rollout after its canaries, or after its next step was refused.
 pub(super) async fn promote(State(api): State<Api>, Part(id): Part) -> Result<Response, Problem> {
     let change = number(&id)?;
     let Some(Found { application, first, .. }) = rollout_of(&api, change).await? else {

@@ -1,7 +1,7 @@
-//! How operators know that they talk to this manager: a certificate of its own, which their access file carries.
+//! How operators recognise the manager: a certificate of its own, which their access file contains.
 //!
-//! It signs itself: whoever has the access file trusts exactly this certificate and no authority besides. The key is made
-//! once and kept; the certificate is made anew when the manager is to be reached by other names.
+//! It is self-signed: a client with the access file trusts exactly this certificate and no authority. The key is created
+//! once and kept; the certificate is renewed when the manager is to be reached under other names.
 
 use rcgen::{CertificateParams, DnType, KeyPair};
 use rustls::{
@@ -31,14 +31,14 @@ pub enum CertificateError {
     /// The file cannot be read.
     #[error("{}: cannot be read", .0.display())]
     Read(PathBuf, #[source] io::Error),
-    /// The file is not what was written there.
-    #[error("{}: damaged (remove it, and hand out the access file anew)", .0.display())]
+    /// The file is not in the format that this program writes.
+    #[error("{}: damaged (remove it, and distribute the new access file)", .0.display())]
     Damaged(PathBuf),
     /// The file cannot be written.
     #[error("the certificate cannot be written")]
     Write(#[source] Box<runtime::Error>),
     /// A name is neither a host name nor an address; or the library refused.
-    #[error("no certificate can be made for {0:?}")]
+    #[error("no certificate can be created for {0:?}")]
     Make(Vec<String>, #[source] rcgen::Error),
     /// TLS cannot be set up with it.
     #[error("TLS cannot be set up")]
@@ -46,7 +46,7 @@ pub enum CertificateError {
 }
 
 impl Certificate {
-    /// Reads the certificate in this file, or makes one for these host names and addresses. Durable when this returns.
+    /// Reads the certificate from this file, or creates one for these host names and addresses. Durable when this returns.
     pub fn open(path: &Path, names: &[String]) -> Result<Self, CertificateError> {
         let damaged = || CertificateError::Damaged(path.into());
         let kept: Option<Self> = match fs::read(path) {
@@ -74,12 +74,12 @@ impl Certificate {
         Ok(Self { names: names.into(), certificate: certificate.pem(), key: key.serialize_pem() })
     }
 
-    /// What an access file carries, in the PEM format.
+    /// The certificate in the PEM format, for access files.
     pub fn pem(&self) -> &str {
         &self.certificate
     }
 
-    /// Settings for the server's side: TLS 1.3, HTTP/1.1.
+    /// Settings for the server side: TLS 1.3, HTTP/1.1.
     pub fn server(&self) -> Result<Arc<ServerConfig>, CertificateError> {
         let unreadable = |_| rustls::Error::General("the certificate cannot be read".into());
         let certificate = CertificateDer::from_pem_slice(self.certificate.as_bytes()).map_err(unreadable)?;

@@ -1,4 +1,4 @@
-//! The description of every route in the OpenAPI format, made from the table of routes and the types of the documents.
+//! The OpenAPI description of every route, generated from the table of routes and the types of the documents.
 
 use super::routes::{Gives, Route, table};
 use crate::document::{
@@ -20,7 +20,7 @@ use utoipa::{
     },
 };
 
-/// The types of the documents; those inside them come along.
+/// The types of the documents, including nested ones.
 #[derive(OpenApi)]
 #[openapi(components(schemas(
     Accepted,
@@ -58,17 +58,17 @@ use utoipa::{
 )))]
 struct Documents;
 
-/// What can go wrong, by status.
+/// The possible errors, by status.
 const PROBLEMS: [(u16, &str); 9] = [
     (400, "The request is malformed; every problem is listed"),
-    (401, "No token, or one that is not known"),
+    (401, "No token, or an unknown one"),
     (403, "The token does not allow this"),
-    (404, "There is no such thing"),
+    (404, "Not found"),
     (408, "The body took too long to arrive"),
-    (409, "The manager refused; every reason is listed, and nothing has changed"),
-    (413, "The body, or what was asked for, is too large"),
-    (422, "The application's files are wrong; every problem is listed with its place"),
-    (503, "The manager is halting, or there is too much to do"),
+    (409, "The manager refused; every reason is listed; nothing has changed"),
+    (413, "The body or the request is too large"),
+    (422, "The application's files have errors; every problem is listed with its place"),
+    (503, "The manager is halting, or is overloaded"),
 ];
 
 /// One example for each document, most of them recorded from a real manager.

@@ -1,4 +1,4 @@
-//! What every request passes: is there room, whose token is it, may its role do this, and how long may it take.
+//! The checks that every request passes: limits, token, role, timeout.
 
 use super::{Api, problem::Problem};
 use crate::document::{Role, Token};
@@ -11,7 +11,7 @@ use axum::{
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Lets a request in if its token allows what the route asks for; no token is needed if the route asks for none.
+/// Admits a request if its token has the role that the route requires; a route without a role needs no token.
 pub(super) async fn guard(
     State((api, role, is_long)): State<(Api, Option<Role>, bool)>,
     mut request: Request,
@@ -21,8 +21,8 @@ pub(super) async fn guard(
         Err(problem) => problem.into_response(),
         Ok(token) => {
             token.map(|token| request.extensions_mut().insert(token));
-            let patience = if is_long { api.settings.plan_patience } else { api.settings.answer_patience };
-            work(&api, patience, request, next).await.unwrap_or_else(Problem::into_response)
+            let limit = if is_long { api.settings.plan_timeout } else { api.settings.answer_timeout };
+            work(&api, limit, request, next).await.unwrap_or_else(Problem::into_response)
         }
     }
 }
@@ -33,24 +33,25 @@ fn let_in(api: &Api, role: Option<Role>, headers: &HeaderMap) -> Result<Option<T
     let presented = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok());
     let text =
         presented.and_then(|text| text.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    let (_, text) = text.ok_or_else(|| unknown("a token is needed (send the header Authorization: Bearer TOKEN)"))?;
+    let (_, text) = text.ok_or_else(|| unknown("a token is required (send the header Authorization: Bearer TOKEN)"))?;
     let token = api.tokens.recognise(text.trim());
-    let token = token.ok_or_else(|| unknown("the token is not known here (it may have been revoked)"))?;
+    let token = token.ok_or_else(|| unknown("the token is unknown (it may have been revoked)"))?;
     if token.role < role {
-        let error = format!("the token allows to {}, and this needs {role}", token.role);
+        let error = format!("the token has the role {}, but this requires the role {role}", token.role);
         return Err(Problem::new(StatusCode::FORBIDDEN, error));
     }
     Ok(Some(token))
 }
 
-async fn work(api: &Api, patience: Duration, request: Request, next: Next) -> Result<Response, Problem> {
+async fn work(api: &Api, limit: Duration, request: Request, next: Next) -> Result<Response, Problem> {
     if *api.halting.borrow() {
         return Err(crate::handle::Halted.into());
     }
     let busy = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once (try again in a moment)");
     let _room = api.requests.try_acquire().map_err(busy)?;
-    timeout(patience, next.run(request)).await.map_err(|_| {
-        let error = "the manager took too long to answer (it may still do what was asked: look before asking again)";
+    timeout(limit, next.run(request)).await.map_err(|_| {
+        let error =
+            "the manager took too long to answer (the request may still be carried out: check before you retry)";
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, error)
     })
 }

@@ -1,10 +1,10 @@
 //! TLS connections and their limits.
 //!
-//! At most so many connections are open; further ones wait in the system's queue. A connection that does not finish its
-//! handshake, does not send the head of a request, does not read its answers, or is idle for too long, is closed. When the manager halts, what is
-//! under way may end, streams of events are cut, and then everything is closed.
+//! The number of open connections is limited; further ones wait in the system's queue. A connection is closed if it does not
+//! finish its handshake, does not send the head of a request, does not read its answers, or is idle for too long. When the
+//! manager halts, requests in progress may finish, event streams are ended, and then everything is closed.
 
-use super::{Api, impatient::Impatient, routes};
+use super::{Api, routes, write_timeout::WriteTimeout};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -20,12 +20,12 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// How long what is under way may take when the manager halts.
+/// Time limit for requests in progress when the manager halts.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
-/// How long the other end may leave unread what it is sent.
-const WRITE_PATIENCE: Duration = Duration::from_secs(60);
-/// The pause after a connection could not be accepted, most often because there are no more file handles.
-const BREATHE: Duration = Duration::from_millis(100);
+/// How long the peer may leave data unread.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Pause after a connection could not be accepted, most often because no file handles are left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves the API until `halt` is over.
 pub async fn serve(listener: TcpListener, tls: Arc<ServerConfig>, api: Api, halt: impl Future<Output = ()>) {
@@ -36,7 +36,7 @@ pub async fn serve(listener: TcpListener, tls: Arc<ServerConfig>, api: Api, halt
     let mut halt = pin!(halt);
     loop {
         let place = tokio::select! {
-            place = places.clone().acquire_owned() => place.expect("nobody closes the semaphore"),
+            place = places.clone().acquire_owned() => place.expect("the semaphore is never closed"),
             () = &mut halt => break,
         };
         let stream = tokio::select! {
@@ -44,25 +44,25 @@ pub async fn serve(listener: TcpListener, tls: Arc<ServerConfig>, api: Api, halt
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    sleep(BREATHE).await;
+                    sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             },
             () = &mut halt => break,
-            // Those that are over are tidied away.
+            // Reaps finished connections.
             Some(_) = connections.join_next() => continue,
         };
-        let (acceptor, router, head_patience) = (acceptor.clone(), router.clone(), api.settings.head_patience);
+        let (acceptor, router, head_timeout) = (acceptor.clone(), router.clone(), api.settings.head_timeout);
         let halting = api.halting.subscribe();
         connections.spawn(async move {
-            converse(stream, acceptor, router, head_patience, halting).await;
+            converse(stream, acceptor, router, head_timeout, halting).await;
             drop(place);
         });
     }
     drop(listener);
     api.halting.send_replace(true);
     let everyone_left = async { while connections.join_next().await.is_some() {} };
-    // Whoever is not done by now is cut off when the set is dropped.
+    // Connections that are still open are closed when the set is dropped.
     let _ = timeout(LAST_ANSWERS, everyone_left).await;
 }
 
@@ -71,19 +71,19 @@ async fn converse(
     stream: TcpStream,
     acceptor: TlsAcceptor,
     router: axum::Router,
-    head_patience: Duration,
+    head_timeout: Duration,
     mut halting: watch::Receiver<bool>,
 ) {
-    // Small answers should not wait for more to come.
+    // Small answers are sent without delay.
     let _ = stream.set_nodelay(true);
-    let stream = Impatient::new(stream, WRITE_PATIENCE);
-    let stream = match timeout(head_patience, acceptor.accept(stream)).await {
+    let stream = WriteTimeout::new(stream, WRITE_TIMEOUT);
+    let stream = match timeout(head_timeout, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => return tracing::debug!(%error, "a handshake failed"),
         Err(_) => return tracing::debug!("a handshake took too long"),
     };
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(head_patience);
+    http.timer(TokioTimer::new()).header_read_timeout(head_timeout);
     let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let mut connection = pin!(connection);
     let ended = tokio::select! {
@@ -94,12 +94,12 @@ async fn converse(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended badly");
+        tracing::debug!(%error, "a connection ended with an error");
     }
 }
 
 /// Returns when the manager halts.
 pub(super) async fn halted(halting: &mut watch::Receiver<bool>) {
-    // An error means that nobody can say so any more, which is the same.
+    // An error means that the sender is gone, which also means halting.
     let _ = halting.wait_for(|halting| *halting).await;
 }

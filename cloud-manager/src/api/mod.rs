@@ -1,73 +1,73 @@
 //! HTTPS and JSON for operators, in front of the [`ManagerHandle`].
 //!
-//! A request passes the guard (is there room, whose token is it, may its role do this), is read into a document, becomes
-//! one call at the manager, and its answer goes back as a document. Nothing here decides about the protocol, and nothing that
-//! comes from outside can do more than be answered with what is wrong with it.
+//! A request passes the guard (limits, token, role), is read into a document, becomes one call to the manager, and its answer
+//! is returned as a document. Nothing here decides about the protocol, and malformed input from outside is only ever answered
+//! with what is wrong with it.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `routes` | the one table of routes; router, roles and description all come from it |
-//! | `guard` | room, token, role, time |
-//! | `listen`, `impatient` | TLS connections and their limits |
+//! | `routes` | the table of routes; router, roles and description are generated from it |
+//! | `guard` | limits, tokens, roles, timeouts |
+//! | `listen`, `write_timeout` | TLS connections and their limits |
 //! | `reading` | names, queries and bodies from outside, checked once |
-//! | `applications` | requests about whole applications: planned on threads of their own, then submitted |
+//! | `applications` | requests about applications: planned on separate threads, then submitted |
 //! | `cancelling` | cancelling changes and rollouts, promoting rollouts |
-//! | `looking`, `asking`, `following` | what is behind the routes: how things are, requests, events as they come |
-//! | `view`, `waits`, `why`, `chronicle` | from book and events to documents |
-//! | `tokens`, `certificate` | who may come in, and how they know that they are here |
+//! | `queries`, `requests`, `event_stream` | the handlers behind the routes: reading state, requests, events as they happen |
+//! | `view`, `waits`, `why`, `history` | from book and events to documents |
+//! | `tokens`, `certificate` | who has access, and how clients recognise the manager |
 //! | `describe` | the description in the OpenAPI format |
 
 mod applications;
-mod asking;
 mod cancelling;
 mod certificate;
-mod chronicle;
 mod describe;
-mod following;
+mod event_stream;
 mod guard;
-mod impatient;
+mod history;
 mod listen;
-mod looking;
 mod problem;
+mod queries;
 mod reading;
+mod requests;
 mod routes;
 mod tokens;
 mod view;
 mod waits;
 mod why;
+mod write_timeout;
 
 pub use certificate::{Certificate, CertificateError};
 pub use listen::serve;
 pub use tokens::{Tokens, TokensError};
 
 use crate::handle::ManagerHandle;
-use chronicle::Chronicle;
+use history::History;
 use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::{Mutex, Semaphore, watch};
 
-/// How much of everything there may be at once, and what happens beyond.
+/// Limits of the API, and what happens beyond them.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Bytes of one request's body; a longer one is refused.
     pub body_bytes_max: usize,
-    /// Requests that are being worked on; further ones are told to come back.
+    /// Requests in progress; further ones are answered with "try again later".
     pub requests_max: usize,
     /// Connections; further ones wait to be accepted.
     pub connections_max: usize,
-    /// Streams of events; further ones are told to come back.
+    /// Event streams; further ones are answered with "try again later".
     pub streams_max: usize,
-    /// How long a connection may take to say who it is and to send the head of a request, and how long it may be idle.
-    pub head_patience: Duration,
-    /// How long the body of a request may take.
-    pub body_patience: Duration,
-    /// How long the manager may take to answer.
-    pub answer_patience: Duration,
-    /// How long a request may take that plans.
-    pub plan_patience: Duration,
-    /// How often a stream without events says that it is alive.
+    /// Time limit for the TLS handshake and for the head of a request, and for idle connections.
+    pub head_timeout: Duration,
+    /// Time limit for the body of a request.
+    pub body_timeout: Duration,
+    /// Time limit for the manager's answer.
+    pub answer_timeout: Duration,
+    /// Time limit for a request that plans.
+    pub plan_timeout: Duration,
+    /// How often an event stream without events sends a keep-alive.
     pub keep_alive: Duration,
 }
 
@@ -78,16 +78,16 @@ impl Default for Settings {
             requests_max: 64,
             connections_max: 512,
             streams_max: 128,
-            head_patience: Duration::from_secs(30),
-            body_patience: Duration::from_secs(30),
-            answer_patience: Duration::from_secs(60),
-            plan_patience: Duration::from_secs(900),
+            head_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(30),
+            answer_timeout: Duration::from_secs(60),
+            plan_timeout: Duration::from_secs(900),
             keep_alive: Duration::from_secs(15),
         }
     }
 }
 
-/// What the routes share.
+/// State shared by all routes.
 #[derive(Clone, Debug)]
 pub struct Api {
     manager: ManagerHandle,
@@ -95,7 +95,7 @@ pub struct Api {
     settings: Settings,
     requests: Arc<Semaphore>,
     streams: Arc<Semaphore>,
-    chronicle: Arc<Mutex<Chronicle>>,
+    history: Arc<Mutex<History>>,
     plans: Arc<applications::Plans>,
     halting: Arc<watch::Sender<bool>>,
 }
@@ -109,7 +109,7 @@ impl Api {
             settings,
             requests: Arc::new(Semaphore::new(settings.requests_max)),
             streams: Arc::new(Semaphore::new(settings.streams_max)),
-            chronicle: Arc::default(),
+            history: Arc::default(),
             plans: Arc::default(),
             halting: Arc::new(watch::Sender::new(false)),
         }

@@ -1,4 +1,4 @@
-//! Why a request was not carried out, as an answer.
+//! The answer to a request that was not carried out.
 
 use crate::{
     document::Problems,
@@ -30,17 +30,17 @@ impl Problem {
         }
     }
 
-    /// Application files are wrong; each problem has its place.
+    /// The application's files have errors; each problem has its place.
     pub(super) fn files(problems: application::Problems) -> Self {
         let texts = problems.0.iter().map(|it| format!("{}:{}:{}: {}", it.file, it.line, it.column, it.says)).collect();
-        let error = "the application's files are wrong, and nothing has changed".into();
+        let error = "the application's files have errors; nothing has changed".into();
         let problems = Problems { error, problems: texts, places: problems.0 };
         Self { status: StatusCode::UNPROCESSABLE_ENTITY, problems }
     }
 
     /// The machine would refuse, or refused.
     pub(super) fn refused(problems: Vec<String>) -> Self {
-        let error = "the manager refused, and nothing has changed".into();
+        let error = "the manager refused; nothing has changed".into();
         Self { status: StatusCode::CONFLICT, problems: Problems { error, problems, places: Vec::new() } }
     }
 
@@ -86,10 +86,10 @@ pub(super) fn json(status: StatusCode, value: &impl serde::Serialize) -> Respons
     let (status, bytes) = match serde_json::to_vec(value) {
         Ok(bytes) => (status, bytes),
         Err(error) => {
-            tracing::error!(%error, "an answer could not be written as JSON");
+            tracing::error!(%error, "an answer could not be serialised as JSON");
             (
                 StatusCode::INTERNAL_SERVER_ERROR,
-                br#"{"error":"the answer could not be written","problems":[]}"#.to_vec(),
+                br#"{"error":"the answer could not be serialised","problems":[]}"#.to_vec(),
             )
         }
     };

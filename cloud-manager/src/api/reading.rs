@@ -1,4 +1,4 @@
-//! What comes from outside, checked once: names in addresses, queries, bodies.
+//! Input from outside, checked once: names in addresses, query strings, bodies.
 
 use super::{Api, problem::Problem};
 use crate::document::Token;
@@ -30,7 +30,7 @@ impl FromRequestParts<Api> for Part {
     type Rejection = Problem;
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Problem> {
         let Path(text) = Path::<String>::from_request_parts(parts, api).await.map_err(|error| {
-            Problem::malformed(format!("the address cannot be read: {}", error.body_text()), Vec::new())
+            Problem::malformed(format!("the address is malformed: {}", error.body_text()), Vec::new())
         })?;
         Ok(Self(text))
     }
@@ -46,15 +46,15 @@ impl FromRequestParts<Api> for Operator {
     }
 }
 
-/// What stands after the question mark. A word that is not known is an error: `?dryrun=true` must not change anything.
+/// The query string. An unknown parameter is an error: `?dryrun=true` must not change anything.
 pub(super) struct Asked<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequestParts<Api> for Asked<T> {
     type Rejection = Problem;
     async fn from_request_parts(parts: &mut Parts, _: &Api) -> Result<Self, Problem> {
         let query = Query::<T>::try_from_uri(&parts.uri);
-        let query = query
-            .map_err(|error| Problem::malformed("what stands after the ? cannot be read", vec![error.body_text()]))?;
+        let query =
+            query.map_err(|error| Problem::malformed("the query string is malformed", vec![error.body_text()]))?;
         Ok(Self(query.0))
     }
 }
@@ -68,23 +68,23 @@ impl<T: DeserializeOwned> FromRequest<Api> for Document<T> {
         let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|it| it.to_str().ok()?.parse().ok());
         let bytes_max = api.settings.body_bytes_max;
         let reading = read_whole(request.into_body(), declared, bytes_max);
-        let bytes = timeout(api.settings.body_patience, reading).await.map_err(|_| {
+        let bytes = timeout(api.settings.body_timeout, reading).await.map_err(|_| {
             Problem::new(StatusCode::REQUEST_TIMEOUT, "the body of the request took too long to arrive")
         })??;
         serde_json::from_slice(&bytes).map(Self).map_err(|error| {
-            // serde_json says where: "… at line 3 column 14".
-            Problem::malformed("the body is not the JSON document that belongs here", vec![error.to_string()])
+            // The error of serde_json has the place: "… at line 3 column 14".
+            Problem::malformed("the body is not the expected JSON document", vec![error.to_string()])
         })
     }
 }
 
-/// Reads a body that is not too long. What is too long is read on for a while and thrown away, because whoever sends it
-/// hears the answer only when it is sent.
+/// Reads a body up to a limit. Of a longer one, some more is read and discarded, because many clients read the answer only
+/// after they have sent everything.
 async fn read_whole(mut body: Body, declared: Option<usize>, bytes_max: usize) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::with_capacity(declared.unwrap_or(0).min(bytes_max));
     let mut length = 0_usize;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Problem::malformed(format!("the body broke off: {error}"), Vec::new()))?;
+        let frame = frame.map_err(|error| Problem::malformed(format!("the body ended early: {error}"), Vec::new()))?;
         let Ok(data) = frame.into_data() else { continue };
         length = length.saturating_add(data.len());
         if length <= bytes_max {
@@ -94,7 +94,7 @@ async fn read_whole(mut body: Body, declared: Option<usize>, bytes_max: usize) -
         }
     }
     if length > bytes_max {
-        let error = format!("the body is longer than the {bytes_max} bytes that are taken at once");
+        let error = format!("the body is longer than the limit of {bytes_max} bytes");
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, error));
     }
     Ok(bytes)

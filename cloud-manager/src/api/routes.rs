@@ -1,7 +1,7 @@
-//! The one table of routes. The router, the role that each route asks for, and the description all come from it, so that
-//! they cannot differ.
+//! The table of routes. The router, the role that each route requires, and the OpenAPI description are all generated from it,
+//! so they always agree.
 
-use super::{Api, applications, asking, cancelling, following, guard::guard, looking, problem::Problem};
+use super::{Api, applications, cancelling, event_stream, guard::guard, problem::Problem, queries, requests};
 use crate::document::Role;
 use axum::{
     Router,
@@ -15,12 +15,12 @@ use utoipa::openapi::HttpMethod::{self, Delete, Get, Post};
 pub(super) struct Route {
     pub(super) method: HttpMethod,
     pub(super) path: &'static str,
-    /// What a token must allow; nothing for a route that is open to all.
+    /// The role that a token needs; `None` for a route that is open to all.
     pub(super) role: Option<Role>,
     pub(super) says: &'static str,
-    /// What can be said after the `?`, with its meaning.
+    /// Query parameters, with their meaning.
     pub(super) query: &'static [(&'static str, &'static str)],
-    /// The document that its body is.
+    /// The document in the request body.
     pub(super) takes: Option<&'static str>,
     pub(super) gives: Gives,
     /// Whether it plans, which may take minutes.
@@ -28,14 +28,14 @@ pub(super) struct Route {
     behind: fn() -> MethodRouter<Api>,
 }
 
-/// What a route answers when all is well.
+/// What a route answers on success.
 #[derive(Clone, Copy)]
 pub(super) enum Gives {
     /// One document.
     One(u16, &'static str),
     /// A list of documents.
     List(&'static str),
-    /// One of two documents, depending on what was asked.
+    /// One of two documents, depending on the request.
     Either(&'static [(u16, &'static str)]),
     /// Plain text.
     Text,
@@ -62,83 +62,85 @@ const OPERATE: Option<Role> = Some(Role::Operate);
 const ADMIN: Option<Role> = Some(Role::Admin);
 const ACCEPTED: Gives = Gives::One(202, "Accepted");
 const PLANNED: Gives = Gives::Either(&[(202, "Submitted"), (200, "Plan")]);
-const DRY_RUN: &[(&str, &str)] = &[("dry-run", "true: change nothing, and answer what would happen")];
+const DRY_RUN: &[(&str, &str)] = &[("dry-run", "true: change nothing, and return what would happen")];
 
 /// A request about applications, which is planned first.
 const fn verb(path: &'static str, says: &'static str, takes: &'static str, behind: fn() -> MethodRouter<Api>) -> Route {
     Route { query: DRY_RUN, takes: Some(takes), is_long: true, ..route((Post, path), OPERATE, says, PLANNED, behind) }
 }
 
-/// Every route there is.
+/// All routes.
 pub(super) fn table() -> Vec<Route> {
     vec![
         route((Get, "/v1/health"), None, "Whether the manager answers", Gives::One(200, "Well"), || {
-            get(looking::health)
+            get(queries::health)
         }),
-        route((Get, "/v1/openapi.json"), None, "This description", Gives::Description, || get(looking::description)),
-        route((Get, "/v1/status"), READ, "Everything at a glance", Gives::One(200, "Status"), || get(looking::status)),
-        route((Get, "/v1/vms"), READ, "Every VM", Gives::List("Vm"), || get(looking::vms)),
-        route((Post, "/v1/vms/{name}/lost"), OPERATE, "Declare a VM lost", ACCEPTED, || post(asking::lost)),
-        route((Get, "/v1/components"), READ, "Every component", Gives::List("Component"), || get(looking::components)),
+        route((Get, "/v1/openapi.json"), None, "This description", Gives::Description, || get(queries::description)),
+        route((Get, "/v1/status"), READ, "Everything at a glance", Gives::One(200, "Status"), || get(queries::status)),
+        route((Get, "/v1/vms"), READ, "Every VM", Gives::List("Vm"), || get(queries::vms)),
+        route((Post, "/v1/vms/{name}/lost"), OPERATE, "Declare a VM lost", ACCEPTED, || post(requests::lost)),
+        route((Get, "/v1/components"), READ, "Every component", Gives::List("Component"), || get(queries::components)),
         route(
             (Get, "/v1/components/{name}"),
             READ,
-            "One component with all that it needs and offers",
+            "One component with its imports, exports and bindings",
             Gives::One(200, "ComponentDetail"),
-            || get(looking::component),
+            || get(queries::component),
         ),
         route(
             (Get, "/v1/components/{name}/definition"),
-            // A recipe may hold what only those should know who could write it.
+            // A recipe may hold what only those who could write it should read.
             OPERATE,
-            "One component as it could be added again",
+            "One component in the form in which it can be added again",
             Gives::One(200, "NewComponent"),
-            || get(looking::definition),
+            || get(queries::definition),
         ),
         Route {
-            query: &[("bytes", "at most so many bytes; 65536 if nothing is said")],
+            query: &[("bytes", "maximum number of bytes; default 65536")],
             ..route(
                 (Get, "/v1/components/{name}/logs"),
                 READ,
-                "The end of what a component's operations wrote",
+                "The end of the output of a component's operations",
                 Gives::Text,
-                || get(looking::logs),
+                || get(queries::logs),
             )
         },
         route(
             (Get, "/v1/components/{name}/drift"),
             READ,
-            "In what a component is not as it was asked for, one thing on each line",
+            "Differences between a component and what was requested, one per line",
             Gives::Text,
-            || get(looking::drift),
+            || get(queries::drift),
         ),
         route(
             (Post, "/v1/components/{name}/retry"),
             OPERATE,
-            "Try the failed operation of a component again",
+            "Retry the failed operation of a component",
             ACCEPTED,
-            || post(asking::retry),
+            || post(requests::retry),
         ),
         route(
             (Post, "/v1/components/{name}/skip"),
             OPERATE,
-            "Let the failed operation of a component count as done",
+            "Mark the failed operation of a component as done",
             ACCEPTED,
-            || post(asking::skip),
+            || post(requests::skip),
         ),
         route(
             (Get, "/v1/why/{name}"),
             READ,
-            "Why everything of a name is as it is: the chain of reasons, and what a person can do",
+            "Why everything with a name is as it is: the chain of reasons, and what an operator can do",
             Gives::List("Why"),
-            || get(looking::why),
+            || get(queries::why),
         ),
-        verb("/v1/apply", "Make an application as its files describe it", "ApplyRequest", || post(applications::apply)),
-        verb("/v1/scale", "Change how many components there are", "ScaleRequest", || post(applications::scale)),
-        verb("/v1/rollback", "Go back to an earlier version of an application", "RollbackRequest", || {
+        verb("/v1/apply", "Create or change an application as its files describe it", "ApplyRequest", || {
+            post(applications::apply)
+        }),
+        verb("/v1/scale", "Change the number of components", "ScaleRequest", || post(applications::scale)),
+        verb("/v1/rollback", "Return to an earlier version of an application", "RollbackRequest", || {
             post(applications::rollback)
         }),
-        verb("/v1/reconcile", "Make applications or components again as they were applied", "ReconcileRequest", || {
+        verb("/v1/reconcile", "Restore applications or components to what was applied", "ReconcileRequest", || {
             post(applications::reconcile)
         }),
         verb("/v1/drain", "Move all components of a VM elsewhere", "DrainRequest", || post(applications::drain)),
@@ -150,7 +152,7 @@ pub(super) fn table() -> Vec<Route> {
             ..route(
                 (Post, "/v1/check"),
                 READ,
-                "Whether what runs is what was asked for",
+                "Compare what runs with what was requested",
                 Gives::One(200, "Drift"),
                 || post(applications::check),
             )
@@ -171,15 +173,15 @@ pub(super) fn table() -> Vec<Route> {
         ),
         route(
             (Get, "/v1/applications/{name}"),
-            // Its files hold recipes, which only those should see who could write them.
+            // Its files hold recipes, which only those who could write them should read.
             OPERATE,
             "One application, with its files",
             Gives::One(200, "ApplicationDocument"),
             || get(applications::application),
         ),
-        route((Get, "/v1/bindings"), READ, "Every binding", Gives::List("Binding"), || get(looking::bindings)),
+        route((Get, "/v1/bindings"), READ, "Every binding", Gives::List("Binding"), || get(queries::bindings)),
         route((Get, "/v1/changes"), READ, "Every change that is not done", Gives::List("RunningChange"), || {
-            get(looking::changes)
+            get(queries::changes)
         }),
         Route {
             query: DRY_RUN,
@@ -188,9 +190,9 @@ pub(super) fn table() -> Vec<Route> {
             ..route(
                 (Post, "/v1/changes"),
                 OPERATE,
-                "Make a change",
+                "Submit a change",
                 Gives::Either(&[(202, "Accepted"), (200, "Plan")]),
-                || post(asking::make),
+                || post(requests::make),
             )
         },
         route(
@@ -198,7 +200,7 @@ pub(super) fn table() -> Vec<Route> {
             READ,
             "One change, and what happened while it ran",
             Gives::One(200, "ChangeRecord"),
-            || get(looking::change),
+            || get(queries::change),
         ),
         Route {
             query: DRY_RUN,
@@ -206,7 +208,7 @@ pub(super) fn table() -> Vec<Route> {
             ..route(
                 (Post, "/v1/changes/{id}/cancel"),
                 OPERATE,
-                "Cancel a change; with dry-run, say what that would do",
+                "Cancel a change; with dry-run, return what that would do",
                 Gives::Either(&[(202, "Cancellation"), (200, "Cancellation")]),
                 || post(cancelling::cancel),
             )
@@ -214,24 +216,24 @@ pub(super) fn table() -> Vec<Route> {
         route(
             (Post, "/v1/changes/{id}/promote"),
             OPERATE,
-            "Let a rollout go on that waits after its canaries, or whose next step was refused",
+            "Continue a rollout that waits after its canaries, or whose next step was refused",
             ACCEPTED,
             || post(cancelling::promote),
         ),
         Route {
-            query: &[("limit", "at most so many; 50 if nothing is said")],
-            ..route((Get, "/v1/history"), READ, "Past changes, the newest first", Gives::List("ChangeRecord"), || {
-                get(looking::history)
+            query: &[("limit", "maximum number; default 50")],
+            ..route((Get, "/v1/history"), READ, "Past changes, newest first", Gives::List("ChangeRecord"), || {
+                get(queries::history)
             })
         },
         Route {
-            query: &[("after", "begin after this event; with the next one that happens, if nothing is said")],
+            query: &[("after", "begin after this event; default: with the next new event")],
             ..route(
                 (Get, "/v1/events"),
                 READ,
-                "Events as they come; the header Last-Event-ID resumes a stream that broke",
+                "Events as they happen; the header Last-Event-ID resumes an interrupted stream",
                 Gives::Events,
-                || get(following::events),
+                || get(event_stream::events),
             )
         },
         Route {
@@ -239,23 +241,23 @@ pub(super) fn table() -> Vec<Route> {
             ..route(
                 (Post, "/v1/join-tokens"),
                 ADMIN,
-                "Make a token with which one agent can join",
+                "Create a token with which one agent can join",
                 Gives::One(201, "JoinToken"),
-                || post(asking::invite),
+                || post(requests::invite),
             )
         },
-        route((Get, "/v1/tokens"), ADMIN, "Every operator's token", Gives::List("Token"), || get(looking::tokens)),
+        route((Get, "/v1/tokens"), ADMIN, "Every operator's token", Gives::List("Token"), || get(queries::tokens)),
         Route {
             takes: Some("NewToken"),
             ..route(
                 (Post, "/v1/tokens"),
                 ADMIN,
-                "Make a token for an operator",
+                "Create a token for an operator",
                 Gives::One(201, "OperatorToken"),
-                || post(asking::create_token),
+                || post(requests::create_token),
             )
         },
-        route((Delete, "/v1/tokens/{id}"), ADMIN, "Revoke a token", Gives::Nothing, || delete(asking::revoke_token)),
+        route((Delete, "/v1/tokens/{id}"), ADMIN, "Revoke a token", Gives::Nothing, || delete(requests::revoke_token)),
     ]
 }
 
@@ -266,9 +268,9 @@ pub(super) fn router(api: &Api) -> Router {
         let guarded = (route.behind)().route_layer(from_fn_with_state((api.clone(), route.role, route.is_long), guard));
         router = router.route(route.path, guarded);
     }
-    let nothing_here = || async { Problem::not_found("there is nothing at this address (see /v1/openapi.json)") };
+    let nothing_here = || async { Problem::not_found("no such address (see /v1/openapi.json)") };
     let wrong_method = || async {
-        let error = "this address does not take that method (see /v1/openapi.json)";
+        let error = "method not allowed for this address (see /v1/openapi.json)";
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, error)
     };
     router.fallback(nothing_here).method_not_allowed_fallback(wrong_method).with_state(api.clone())

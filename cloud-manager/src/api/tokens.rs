@@ -1,8 +1,8 @@
-//! Who may do what: tokens with a role, of which only hashes are kept.
+//! Operators' tokens and their roles. Only hashes of tokens are stored.
 //!
-//! A token is an identifier and a secret of 256 random bits. The file holds the SHA-256 of the secret, so reading it lets
-//! nobody in; a slow hash would protect nothing more, because such a secret cannot be guessed. A presented token is
-//! compared with every one there is, each time in full, so that the time it takes says nothing.
+//! A token is an identifier and a secret of 256 random bits. The file holds the SHA-256 of the secret, so the file alone
+//! grants no access; a slow hash would not add protection, because such a secret cannot be guessed. A presented token is
+//! compared with every stored one, each time in full, so that the time taken reveals nothing.
 
 use crate::document::{Role, Token};
 use ring::{
@@ -16,17 +16,17 @@ use std::{
     sync::{Mutex, MutexGuard},
 };
 
-/// More tokens than anybody can keep an eye on.
+/// Maximum number of tokens.
 const TOKENS_MAX: usize = 1_000;
-/// What a token's text begins with, so that people and scanners for lost secrets know it.
+/// Prefix of a token's text, by which people and secret scanners recognise it.
 const PREFIX: &str = "holdfast_";
 
-/// The tokens that let operators in, kept in one file.
+/// The operators' tokens, stored in one file.
 #[derive(Debug)]
 pub struct Tokens {
     path: PathBuf,
     entries: Mutex<Vec<Entry>>,
-    /// Drawn anew by each program: comparing under it takes the same time whatever is compared.
+    /// A random key for each run of the program: comparing under it takes the same time whatever is compared.
     key: hmac::Key,
     random: SystemRandom,
 }
@@ -38,34 +38,34 @@ struct Entry {
     sha256: String,
 }
 
-/// Why tokens could not be read, made or revoked. Nothing has changed.
+/// Why tokens could not be read, created or revoked. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TokensError {
     /// The file cannot be read.
     #[error("{}: cannot be read", .0.display())]
     Read(PathBuf, #[source] io::Error),
-    /// The file is not what was written there.
-    #[error("{}: damaged (restore it from a backup, or remove it and make new tokens)", .0.display())]
+    /// The file is not in the format that this program writes.
+    #[error("{}: damaged (restore it from a backup, or remove it and create new tokens)", .0.display())]
     Damaged(PathBuf, #[source] serde_json::Error),
     /// The file cannot be written.
     #[error("the tokens cannot be written")]
     Write(#[source] Box<runtime::Error>),
-    /// The system has no random numbers.
-    #[error("the system gives no random numbers")]
+    /// The operating system provided no random numbers.
+    #[error("the operating system provided no random numbers")]
     Random,
-    /// There are too many.
-    #[error("there are {TOKENS_MAX} tokens already (revoke those that nobody uses)")]
+    /// There are too many tokens.
+    #[error("there are {TOKENS_MAX} tokens already (revoke those that are not in use)")]
     TooMany,
     /// There is no such token.
     #[error("there is no token {0:?}")]
     Unknown(String),
-    /// Nobody could let anybody in any more.
-    #[error("token {0:?} is the last one that may manage tokens (make another admin token first)")]
+    /// Without it, no one could manage tokens any more.
+    #[error("token {0:?} is the last one that may manage tokens (create another admin token first)")]
     LastAdmin(String),
 }
 
 impl Tokens {
-    /// Reads the tokens in this file; none, if it is not there.
+    /// Reads the tokens from this file; there are none if the file does not exist.
     pub fn open(path: &Path) -> Result<Self, TokensError> {
         let entries = match fs::read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| TokensError::Damaged(path.into(), error))?,
@@ -77,7 +77,7 @@ impl Tokens {
         Ok(Self { path: path.into(), entries: Mutex::new(entries), key, random })
     }
 
-    /// Makes a token and returns its text, which is kept nowhere. Durable when this returns.
+    /// Creates a token and returns its text, which is not stored. Durable when this returns.
     pub fn create(&self, name: &str, role: Role, at_ms: u64) -> Result<(String, Token), TokensError> {
         let (id, secret) = (hexadecimal(&self.draw::<4>()?), hexadecimal(&self.draw::<32>()?));
         let token = Token { id, name: name.into(), role, created_at_ms: at_ms };
@@ -91,12 +91,12 @@ impl Tokens {
         Ok((text, token))
     }
 
-    /// All tokens, the oldest first.
+    /// All tokens, oldest first.
     pub fn list(&self) -> Vec<Token> {
         self.entries().iter().map(|entry| entry.token.clone()).collect()
     }
 
-    /// Revokes a token. Durable when this returns; from then on it lets nobody in.
+    /// Revokes a token. Durable when this returns; from then on the token is rejected.
     pub fn revoke(&self, id: &str) -> Result<(), TokensError> {
         let mut entries = self.entries();
         let is_admin = |entry: &&Entry| entry.token.role == Role::Admin;
@@ -107,7 +107,7 @@ impl Tokens {
         self.save(&mut entries, |entries| entries.retain(|entry| entry.token.id != id))
     }
 
-    /// The token with this text, if there is one.
+    /// The token with this text, if it exists.
     pub fn recognise(&self, text: &str) -> Option<Token> {
         let presented = hmac::sign(&self.key, hashed(text).as_bytes());
         let entries = self.entries();
@@ -121,11 +121,11 @@ impl Tokens {
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        // Entries are replaced whole, so whoever panicked with the lock has left them as they were.
+        // Entries are replaced as a whole, so a thread that panicked while it held the lock has left them intact.
         self.entries.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Writes the changed list first and believes it afterwards.
+    /// Writes the changed list to disk first, then changes the list in memory.
     fn save(&self, entries: &mut Vec<Entry>, change: impl FnOnce(&mut Vec<Entry>)) -> Result<(), TokensError> {
         let mut changed = entries.clone();
         change(&mut changed);

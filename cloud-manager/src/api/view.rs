@@ -1,8 +1,8 @@
-//! From the manager's book to what an operator needs to see: how each thing is.
+//! From the manager's book to the documents that describe the present state.
 
 use super::{
     applications,
-    chronicle::Chronicle,
+    history::History,
     waits::{self, Waits},
 };
 use crate::document::{
@@ -18,14 +18,14 @@ use protocol::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many things that a change waits for are told in words; the others are counted.
+/// Number of things a change waits for that are listed; the rest are only counted.
 const WAITS_MAX: usize = 100;
 
 /// Everything at a glance.
-pub(super) fn status(manager: View<'_>, chronicle: &Chronicle) -> Status {
+pub(super) fn status(manager: View<'_>, history: &History) -> Status {
     let book = manager.book();
-    let (vms, components, bindings) = (vms(manager), components(book, chronicle), bindings(book));
-    let changes: Vec<RunningChange> = changes(manager.machine, manager.clouds, chronicle);
+    let (vms, components, bindings) = (vms(manager), components(book, history), bindings(book));
+    let changes: Vec<RunningChange> = changes(manager.machine, manager.clouds, history);
     let applications =
         manager.applications.iter().map(|(name, it)| applications::document(manager, name, it)).collect();
     let count = |state: ComponentStatus| components.iter().filter(|it| it.state == state).count();
@@ -41,11 +41,11 @@ pub(super) fn status(manager: View<'_>, chronicle: &Chronicle) -> Status {
     };
     let attention = attention(&vms, &components);
     let clouds = vec![LOCAL.to_owned()];
-    let newest_event = chronicle.newest();
+    let newest_event = history.newest();
     Status { summary, attention, clouds, applications, vms, components, bindings, changes, newest_event, at_ms: 0 }
 }
 
-/// What a person should look at, the worst first.
+/// What an operator should look at, most urgent first.
 fn attention(vms: &[Vm], components: &[Component]) -> Vec<String> {
     let of = |health: VmHealth, says: fn(&str) -> String| -> Vec<String> {
         vms.iter().filter(|vm| vm.health == health && !vm.past).map(|vm| says(&vm.name)).collect()
@@ -57,7 +57,9 @@ fn attention(vms: &[Vm], components: &[Component]) -> Vec<String> {
     });
     let lost = |name: &str| match name.split_once('/') {
         Some((application, _)) => format!("vm {name} is lost (holdfast reconcile {application})"),
-        None => format!("vm {name} is lost (place its components elsewhere; it is shown until another has its name)"),
+        None => {
+            format!("vm {name} is lost (place its components elsewhere; it is listed until another VM has its name)")
+        }
     };
     of(VmHealth::Lost, lost)
         .into_iter()
@@ -69,7 +71,7 @@ fn attention(vms: &[Vm], components: &[Component]) -> Vec<String> {
 /// Every VM.
 pub(super) fn vms(manager: View<'_>) -> Vec<Vm> {
     let book = manager.book();
-    // Two VMs may have one name while the first is on its way out; their numbers tell them apart.
+    // Two VMs may have the same name while the first is being removed; their numbers differ.
     let mut living: BTreeMap<_, (usize, usize)> = BTreeMap::new();
     for component in book.components() {
         let vm = book.vm_of(component);
@@ -83,13 +85,13 @@ pub(super) fn vms(manager: View<'_>) -> Vec<Vm> {
     let drained: BTreeSet<Name> = drained.collect();
     let asked_for: BTreeSet<Name> =
         states.flat_map(|(name, it)| it.expansion.vms.keys().map(|it| it.scoped(name))).collect();
-    // The manager remembers a lost VM until another takes its name. Of one that belongs to no application nothing says
+    // The manager remembers a lost VM until another takes its name. For one that belongs to no application, nothing says
     // whether it is still needed.
     let is_forgetting = manager.machine.changes().any(|it| it.phase == Some(PhaseKind::Forget));
     let is_past = |vm: &VmEntry| {
         vm.health == Health::Dead && vm.name.as_str().contains('/') && !is_forgetting && !asked_for.contains(&vm.name)
     };
-    // A lost VM is shown until another takes its name.
+    // A lost VM is listed until another takes its name.
     let is_shown = |vm: &&VmEntry| vm.health != Health::Dead || book.vm(&vm.name).is_some_and(|it| it.id == vm.id);
     book.vms()
         .filter(is_shown)
@@ -119,13 +121,13 @@ fn health(vm: &VmEntry) -> VmHealth {
 }
 
 /// Every component.
-pub(super) fn components(book: &Book, chronicle: &Chronicle) -> Vec<Component> {
-    book.components().map(|entry| component(book, entry, chronicle)).collect()
+pub(super) fn components(book: &Book, history: &History) -> Vec<Component> {
+    book.components().map(|entry| component(book, entry, history)).collect()
 }
 
-/// Which operation of a component has failed, if one has, and what is known of why.
-pub(super) fn failure(entry: &ComponentEntry, chronicle: &Chronicle) -> Option<(String, String)> {
-    Some((failed_operation(entry)?, entry.id.and_then(|id| chronicle.failure(id))?))
+/// Which operation of a component has failed, if one has, and the known reason.
+pub(super) fn failure(entry: &ComponentEntry, history: &History) -> Option<(String, String)> {
+    Some((failed_operation(entry)?, entry.id.and_then(|id| history.failure(id))?))
 }
 
 fn failed_operation(entry: &ComponentEntry) -> Option<String> {
@@ -135,35 +137,35 @@ fn failed_operation(entry: &ComponentEntry) -> Option<String> {
     }
 }
 
-fn component(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> Component {
+fn component(book: &Book, entry: &ComponentEntry, history: &History) -> Component {
     let failed_operation = failed_operation(entry);
-    let failure = failure(entry, chronicle).map(|(_, detail)| detail);
-    let lengths = chronicle.lengths(entry.name.as_str());
+    let failure = failure(entry, history).map(|(_, detail)| detail);
+    let lengths = history.lengths(entry.name.as_str());
     Component {
         name: entry.name.to_string(),
         id: entry.id.map(|id| id.0),
         vm: book.vm_of(entry).name.to_string(),
         state: state(entry).map_or(ComponentStatus::Awaited, Into::into),
-        since_ms: entry.id.and_then(|id| chronicle.since(id)),
+        since_ms: entry.id.and_then(|id| history.since(id)),
         prepare_ms: lengths.prepare_ms,
         start_ms: lengths.start_ms,
         stop_ms: lengths.stop_ms,
         failed_operation,
         failure,
-        deaths: entry.id.and_then(|id| chronicle.deaths(id)),
+        deaths: entry.id.and_then(|id| history.deaths(id)),
         expected: entry.expected,
         leaving: entry.is_leaving(),
         waits_for: waits::of_component(book, entry),
     }
 }
 
-/// The state that a component was last reported in.
+/// The last reported state of a component.
 pub(super) fn state(entry: &ComponentEntry) -> Option<ComponentState> {
     entry.condition.map(|condition| condition.state)
 }
 
-/// One component with all that it needs and offers.
-pub(super) fn component_detail(book: &Book, entry: &ComponentEntry, chronicle: &Chronicle) -> ComponentDetail {
+/// One component with its imports, exports and bindings.
+pub(super) fn component_detail(book: &Book, entry: &ComponentEntry, history: &History) -> ComponentDetail {
     let import = |(name, import): (&Name, &ImportEntry)| {
         let own: Vec<&BindingEntry> = book.borrowed(entry).filter(|it| book.wire(it).import == *name).collect();
         ImportState {
@@ -175,7 +177,7 @@ pub(super) fn component_detail(book: &Book, entry: &ComponentEntry, chronicle: &
         }
     };
     ComponentDetail {
-        component: component(book, entry, chronicle),
+        component: component(book, entry, history),
         imports: entry.imports().iter().map(import).collect(),
         exports: entry.kind.exports.keys().map(Name::to_string).collect(),
         borrows: book.borrowed(entry).map(|it| binding(book, Some(entry), it)).collect(),
@@ -189,14 +191,14 @@ pub(super) fn bindings(book: &Book) -> Vec<Binding> {
     book.components().flat_map(own).collect()
 }
 
-/// The component that borrows, unless it is on its way out: another may have taken its name.
+/// The client, unless it is being removed: another component may have taken its name.
 fn client_of<'a>(book: &'a Book, entry: &BindingEntry) -> Option<&'a ComponentEntry> {
     book.component(&book.wire(entry).client).filter(|_| !entry.is_leaving())
 }
 
 fn binding(book: &Book, client: Option<&ComponentEntry>, entry: &BindingEntry) -> Binding {
     let wire = book.wire(entry);
-    // The binding itself knows only what its import needed when it was made.
+    // The binding itself only has what its import needed when it was added.
     let need = client.and_then(|it| it.imports().get(&wire.import)).map_or(entry.need(), |it| it.need);
     Binding {
         binding: wire.to_string(),
@@ -212,11 +214,11 @@ fn binding(book: &Book, client: Option<&ComponentEntry>, entry: &BindingEntry) -
 }
 
 /// Every change that is not done.
-pub(super) fn changes(machine: &CloudManager, clouds: &Clouds, chronicle: &Chronicle) -> Vec<RunningChange> {
+pub(super) fn changes(machine: &CloudManager, clouds: &Clouds, history: &History) -> Vec<RunningChange> {
     let states: Vec<ChangeState> = machine.changes().collect();
     let waits = Waits::new(machine.book(), clouds, &states);
     let running = |state: &ChangeState| {
-        let record = chronicle.change(state.change);
+        let record = history.change(state.change);
         let done = record.iter().flat_map(|record| &record.phases).filter(|phase| phase.done_at_ms.is_some());
         RunningChange {
             change: state.change.0,

@@ -1,7 +1,7 @@
-//! What changes would do: who stops, who starts, in which order, how long it takes and why so long.
+//! Forecasts what changes would do: what stops, what starts, in which order, how long it takes and why.
 //!
-//! Two answers are put together. The machine's own copy says whether the first change would be refused and what would be so
-//! in the end. A simulation in virtual time, from the present configuration, says how it gets there.
+//! Two answers are combined. A copy of the machine says whether the first change would be refused and what the end would be.
+//! A simulation in virtual time, from the present configuration, says how it gets there.
 
 use super::{
     outcome::outcome,
@@ -26,14 +26,14 @@ use std::{
     time::Duration,
 };
 
-/// How long an operation takes of which nothing is known.
+/// Assumed duration of an operation whose duration is unknown.
 const UNKNOWN: Duration = Duration::from_secs(1);
-/// A trace is kept of so many messages, and not of more.
+/// Maximum number of messages for which a trace is kept.
 const TRACE_MAX: u64 = 5_000;
-/// What is simulated has at most so many edits, the present configuration included: more would take gigabytes of memory.
+/// Maximum number of simulated edits, including the present configuration: more would take gigabytes of memory.
 const EDITS_MAX: usize = 1_000_000;
 
-/// What these changes, one after the other, would do. `expansions` say how long operations take, where their types do.
+/// What these changes, one after the other, would do. `expansions` have the durations of operations that types declare.
 /// Names of `application`'s components are shortened.
 pub fn forecast(
     present: &Present,
@@ -43,7 +43,7 @@ pub fn forecast(
 ) -> Forecast {
     let changes: Vec<Change> = changes.iter().filter(|it| !it.edits.is_empty()).cloned().collect();
     let Some(first) = changes.first() else {
-        // What is only remembered takes no time.
+        // What is only recorded takes no time.
         return Forecast { seconds: Some(0.0), known: true, ..Forecast::default() };
     };
     let own = |text: &str| application.map_or_else(|| text.to_owned(), |it| within(it, text));
@@ -78,7 +78,7 @@ pub fn forecast(
     let gone: BTreeSet<&Name> = removed(&script[place..]);
     Forecast {
         seconds: made.iter().map(|it| it.took().map(|it| it.as_secs_f64())).sum(),
-        // What takes no time is not what a change waits for.
+        // Operations without a duration are not part of the critical path.
         critical_path: path.filter(|it| it.to > it.from).map(|it| own(&stretch(it))).collect(),
         stopped: report.stopped.iter().filter(|name| !gone.contains(name)).map(|it| own(it.as_str())).collect(),
         starts: report.starts - was.starts,
@@ -91,8 +91,8 @@ pub fn forecast(
     }
 }
 
-/// What brings up the present configuration, at once because applications may use each other, and then the changes; with
-/// the place of the first of those.
+/// The edits that create the present configuration, in one change because applications may use each other, and then the
+/// changes; with the index of the first of those.
 pub fn script(configuration: Vec<Edit>, changes: Vec<Change>) -> (usize, Arc<[Line]>) {
     let past = Change { incomplete: true, edits: configuration, ..Change::default() };
     let place = usize::from(!past.edits.is_empty());
@@ -102,7 +102,7 @@ pub fn script(configuration: Vec<Edit>, changes: Vec<Change>) -> (usize, Arc<[Li
     (place, lines.collect())
 }
 
-/// Components that are removed and do not come back under their name.
+/// Components that are removed and not added again under the same name.
 fn removed(lines: &[Line]) -> BTreeSet<&Name> {
     let mut gone = BTreeSet::new();
     for line in lines {
@@ -121,8 +121,8 @@ fn removed(lines: &[Line]) -> BTreeSet<&Name> {
     gone
 }
 
-/// A simulated component that takes another's place has values of its own. Where it is known that they are the same, its
-/// clients have nothing new to learn.
+/// A simulated replacement of a component has values of its own. Where the values are known to be the same, its clients
+/// need not be notified.
 fn keep_known_values(changes: &mut [Change]) {
     type Texts = BTreeMap<Name, String>;
     let known = |vm: &Name, kind: &Kind| -> Option<Texts> {
@@ -159,8 +159,8 @@ fn keep_known_values(changes: &mut [Change]) {
     }
 }
 
-/// Declared lengths, else what they were the last time, else what they were for another of the group; a second for an
-/// operation of which nothing is known, and nothing for messages and clouds. Which those are is returned, too.
+/// Durations: declared ones, else those of the last time, else those of another component of the group; one second for an
+/// operation whose duration is unknown, and zero for messages and clouds. Also returns which operations are unknown.
 fn timing(script: &[Line], expansions: &[&Expansion], learned: &Learned) -> (Timing, BTreeSet<(Name, Operation)>) {
     let mut timing = Timing::uniform(Duration::ZERO);
     timing.operations = BTreeMap::from([(Operation::Start, always(UNKNOWN)), (Operation::Stop, always(UNKNOWN))]);
@@ -173,7 +173,7 @@ fn timing(script: &[Line], expansions: &[&Expansion], learned: &Learned) -> (Tim
     let declared: BTreeMap<(Name, Operation), Duration> = expansions.iter().flat_map(|it| declared(it)).collect();
     let mut unknown = BTreeSet::new();
     let mut prepares: BTreeMap<*const Kind, bool> = BTreeMap::new();
-    // What only has values to announce is ready at once.
+    // A component that only has values to announce is ready at once.
     let prepare = |kind: &Kind| {
         let operations = Recipe::decode(&kind.recipe).map(|it| it.operations);
         operations.is_ok_and(|it| it.install.is_some() || it.announce.is_some())
@@ -198,7 +198,7 @@ fn timing(script: &[Line], expansions: &[&Expansion], learned: &Learned) -> (Tim
     (timing, unknown)
 }
 
-/// How long operations take, where a type says it.
+/// The durations of operations that a type declares.
 pub fn declared(expansion: &Expansion) -> impl Iterator<Item = ((Name, Operation), Duration)> {
     expansion.components.keys().flat_map(|key| {
         let name = key.scoped(&expansion.application);
@@ -207,7 +207,7 @@ pub fn declared(expansion: &Expansion) -> impl Iterator<Item = ((Name, Operation
     })
 }
 
-/// Who sends what to whom, once the change is asked for.
+/// The messages, with sender and receiver, from the change's request on.
 fn trace(script: &Arc<[Line]>, report: &Report, place: usize) -> Vec<String> {
     let Some(trace) = &report.trace else { return Vec::new() };
     let asks = trace.actions.iter().enumerate().filter(|(_, action)| **action == Action::Ask);
@@ -219,7 +219,7 @@ fn trace(script: &Arc<[Line]>, report: &Report, place: usize) -> Vec<String> {
     messages(&world, &events)
 }
 
-/// Who sent what to whom, in that order.
+/// The messages, with sender and receiver, in order.
 pub fn messages(world: &World, events: &[Event]) -> Vec<String> {
     let chart = Chart::new(world, events);
     let name = |lifeline: usize| chart.lifelines[lifeline].name.as_str();
@@ -227,7 +227,7 @@ pub fn messages(world: &World, events: &[Event]) -> Vec<String> {
     sent.map(|arrow| format!("{} → {}: {}", name(arrow.from), name(arrow.to), arrow.label)).collect()
 }
 
-/// What begins when, read off what agents ask of their hosts.
+/// What begins when, taken from the tasks that agents give to their hosts.
 fn moments(script: &Arc<[Line]>, report: &Report, place: usize, own: &dyn Fn(&str) -> String) -> Vec<Moment> {
     let Some(trace) = &report.trace else { return Vec::new() };
     let Some(accepted) = report.changes.get(place).map(|it| it.accepted) else { return Vec::new() };
@@ -258,7 +258,7 @@ fn moments(script: &Arc<[Line]>, report: &Report, place: usize, own: &dyn Fn(&st
     moments
 }
 
-/// A text that speaks of this application, without repeating its name.
+/// A text about this application, without its name in front of components.
 pub fn within(application: &Name, text: &str) -> String {
     text.replace(&format!("{application}/"), "")
 }

@@ -1,21 +1,21 @@
-//! Applications: what the manager keeps of them, and how a request about one becomes changes.
+//! Applications: what the manager stores about them, and how a request about one becomes changes.
 //!
 //! ```text
 //!   request ──planning──▶ Decision ──submission──▶ Submission ──journal──▶ machine ──▶ change, or a rollout of several
 //!            off the actor's thread    with secrets         one local event
 //! ```
 //!
-//! Planning looks at a copy of the manager ([`Present`]) and touches nothing; it may take a minute. What it decided is
-//! journalled as one [`Submission`]; a replay carries that out again and never plans. A submission names the versions that
-//! it was planned from, and the machine refuses it if one of them is another by then.
+//! Planning reads a copy of the manager ([`Present`]) and changes nothing; it may take a minute. Its decision is journalled
+//! as one [`Submission`]; a replay carries that out again and never plans. A submission names the versions that it was
+//! planned from, and the machine refuses it if one of them has changed.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `state` | what is journalled: versions, files, secrets, the expansion that was asked for |
+//! | `state` | what is journalled: versions, files, secrets, the requested expansion |
 //! | `rollout` | replacement in steps: when the next step may be posted |
-//! | `present` | a copy of all that planning looks at |
-//! | `planning` | from a request to a decision, and to the plan that people see |
-//! | `targets` | what each kind of request makes of an application |
+//! | `present` | a copy of everything that planning reads |
+//! | `planning` | from a request to a decision, and to the plan that is shown |
+//! | `targets` | what each kind of request does to an application |
 //! | `forecast`, `outcome` | what changes would do: a simulation, and the machine's own answer |
 //! | `check` | what differs from what was applied |
 

@@ -1,9 +1,9 @@
-//! What a change would lead to in the end, if it were asked for now.
+//! The end that a change would lead to, if it were submitted now.
 //!
-//! The machine itself is asked: a copy of it takes the request, and whatever it refuses is refused here. Of an accepted
-//! change the copy's book holds all that will be, once everything accepted so far is done: what is there and not leaving.
-//! Among those, a component will be started when every strong import has enough providers that will be started, and every
-//! value import enough that will be there.
+//! A copy of the machine takes the request; what it refuses is refused here. If it accepts, the copy's book holds everything
+//! that will exist once all accepted changes are done: what exists and is not being removed. Among those, a component will
+//! be started when every strong import has enough providers that will be started, and every value import enough that will
+//! exist.
 
 use super::present::is_started;
 use crate::document::{ComponentDifference, Forecast, Standing};
@@ -13,7 +13,7 @@ use protocol::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lets a copy of the machine take the change; returns what would be so in the end, or why it would be refused.
+/// Submits the change to a copy of the machine; returns the end, or why it would be refused.
 pub(super) fn outcome(mut copy: CloudManager, change: Change) -> Result<Forecast, Vec<Refusal>> {
     let before = standing(copy.book());
     let strategy = change.strategy;
@@ -69,7 +69,7 @@ fn stands(standing: Option<&(bool, Name)>) -> Standing {
     }
 }
 
-/// Every component that is not leaving: whether it is started, and where it lives.
+/// Every component that is not being removed: whether it is started, and its VM.
 fn standing(book: &Book) -> BTreeMap<Name, (bool, Name)> {
     let standing = |it: &ComponentEntry| (is_started(it), book.vm_of(it).name.clone());
     book.components().filter(|it| !it.is_leaving()).map(|it| (it.name.clone(), standing(it))).collect()
@@ -83,7 +83,7 @@ fn end(book: &Book, needs: &Needs) -> BTreeSet<Name> {
     spread(book, BTreeSet::new(), |entry, started| lacking(book, entry, started, needs).is_empty())
 }
 
-/// What a component will lack to be started, if these are.
+/// What a component will lack to be started, if these components are.
 fn lacking(book: &Book, entry: &ComponentEntry, started: &BTreeSet<Name>, needs: &Needs) -> Vec<String> {
     let mut lacking = Vec::new();
     for (name, import) in entry.imports().iter().filter(|(_, import)| !matches!(import.need, Need::Weak(_))) {
@@ -97,15 +97,15 @@ fn lacking(book: &Book, entry: &ComponentEntry, started: &BTreeSet<Name>, needs:
             continue;
         }
         if providers.len() < number {
-            lacking.push(format!("{name} to be bound ({} of {number} are)", providers.len()));
+            lacking.push(format!("{name} to be bound ({} of {number} bound)", providers.len()));
         }
         lacking.extend(absent.iter().map(|provider| format!("{provider} to be started, for {name}")));
     }
     lacking
 }
 
-/// The components that run now, stay, and may stop on the way: those that restart, and those that may for a while have too
-/// few providers that stay up. Made before broken, what is new counts too, because it is up before anything goes.
+/// The components that run now, stay, and may stop on the way: those that restart, and those that may temporarily have too
+/// few providers that stay up. With make-before-break, new providers count as well, because they start before anything stops.
 fn may_stop(book: &Book, strategy: Strategy, restarted: BTreeSet<Name>, started: &BTreeSet<Name>) -> Vec<String> {
     let stopping = spread(book, restarted, |entry, stopping| {
         let is_steady = |it: &&BindingEntry| {
@@ -125,8 +125,8 @@ fn may_stop(book: &Book, strategy: Strategy, restarted: BTreeSet<Name>, started:
     stopping.iter().filter(stays).map(Name::to_string).collect()
 }
 
-/// The smallest set of components that has these in it, and every staying one that belongs to it because of what it
-/// borrows from others in it. When one joins, its clients are examined again.
+/// The smallest set that contains these components and every staying one that belongs to it because of its providers in the
+/// set. When one is added, its clients are examined again.
 fn spread(
     book: &Book,
     mut set: BTreeSet<Name>,

@@ -1,7 +1,7 @@
-//! From a request about applications to a decision: what is to be different, by which changes, and what that will do.
+//! From a request about applications to a decision: what has to change, by which changes, and what they will do.
 //!
-//! It is a function of a copy of the manager and of the request; it touches nothing, and its result can be shown, thrown
-//! away, or turned into a [`Submission`].
+//! It is a function of a copy of the manager and the request. It changes nothing; its result can be shown, discarded, or
+//! turned into a [`Submission`].
 
 use super::{
     forecast::{forecast, script},
@@ -21,18 +21,18 @@ use std::{
     sync::Arc,
 };
 
-/// A decision has at most so many edits; more would take gigabytes of memory to plan and to journal.
+/// Maximum number of edits in a decision; more would take gigabytes of memory to plan and to journal.
 const EDITS_MAX: usize = 2_000_000;
-/// The steps of a rollout have at most so many edits and components together; they are journalled at once.
+/// Maximum number of edits and components in all steps of a rollout; they are journalled at once.
 const ROLLOUT_SIZE_MAX: usize = 2_000_000;
 
-/// Why there is no plan. Nothing was changed.
+/// Why there is no plan. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// The files are wrong, each problem with its place.
+    /// The files have errors; each problem has its place.
     #[error(transparent)]
     Files(#[from] Problems),
-    /// There is nothing of that name.
+    /// There is nothing with that name.
     #[error("{0}")]
     Unknown(String),
     /// It cannot be done.
@@ -41,36 +41,38 @@ pub enum PlanError {
     /// Too many components of a group are down already.
     #[error(transparent)]
     OutAlready(#[from] OutAlready),
-    /// The client looked at another version.
-    #[error("application {application} is at version {is}, not {expected}: it was changed meanwhile (plan again)")]
+    /// The client has seen another version.
+    #[error(
+        "application {application} is at version {is}, not {expected}: it has been changed in the meantime (plan again)"
+    )]
     Outdated {
         /// The application.
         application: String,
         /// Its version.
         is: u64,
-        /// The version that the client looked at.
+        /// The version that the client has seen.
         expected: u64,
     },
-    /// It is larger than the manager takes.
+    /// It exceeds a limit.
     #[error("{what} has {is} edits, and the limit is {max} (split it up)")]
     TooLarge {
-        /// What is.
+        /// What exceeds it.
         what: String,
-        /// How large.
+        /// Its size.
         is: usize,
-        /// How large it may be.
+        /// The limit.
         max: usize,
     },
 }
 
-/// How long planning may go on; asked now and then with the planner's progress.
+/// Limits for planning; checked now and then with the planner's progress.
 pub struct Limits<'a> {
-    /// Whether to go on.
+    /// Whether to continue.
     pub go_on: &'a mut dyn FnMut(&Progress) -> bool,
 }
 
 impl Limits<'_> {
-    /// Counts out, places and wires an application.
+    /// Expands, places and wires an application.
     pub(super) fn expand(&mut self, application: &Application, existing: &Existing<'_>) -> Result<Expansion, Problems> {
         application.expand_within(existing, self.go_on)
     }
@@ -78,14 +80,14 @@ impl Limits<'_> {
 
 pub use super::targets::named;
 
-/// What was decided, before the texts of secrets are known.
+/// A decision, before the texts of secrets are known.
 #[derive(Debug)]
 pub struct Decision {
-    /// What people see of it.
+    /// The plan that is shown.
     pub plan: Plan,
     intent: Intent,
     targets: Vec<Target>,
-    /// For each change, what it makes of each target.
+    /// For each change, the resulting expansion of each target.
     ends: Vec<Vec<Expansion>>,
     others: Vec<Expansion>,
     strategy: Option<Strategy>,
@@ -125,7 +127,7 @@ pub fn plan(request: &ApplicationRequest, present: &Present, mut limits: Limits<
     Ok(decision)
 }
 
-/// The way of one target in steps. The first replaces the canaries, if there are any.
+/// The steps for one target. The first ones replace the canaries, if there are any.
 fn in_steps(
     target: &Target,
     out_max: NonZeroUsize,
@@ -134,7 +136,7 @@ fn in_steps(
 ) -> Result<Vec<Expansion>, PlanError> {
     let down = present.down(&target.after.application);
     let Some(canary) = canary else { return Ok(rolling(&target.before, &target.after, out_max, &down)?) };
-    // The canaries one by one, and then the rest as it was asked for.
+    // The canaries one by one, then the rest as requested.
     let by_one = rolling(&target.before, &target.after, NonZeroUsize::MIN, &down)?;
     let Some(place) = canary_place(canary, &target.before, &by_one) else { return Ok(by_one) };
     let first = &by_one[..=place];
@@ -142,7 +144,7 @@ fn in_steps(
     Ok(first.iter().cloned().chain(rest).collect())
 }
 
-/// The step after which so many components are replaced.
+/// The step after which this many components are replaced.
 fn canary_place(canary: NonZeroUsize, before: &Expansion, steps: &[Expansion]) -> Option<usize> {
     let replaced = |after: &Expansion| {
         let difference = Difference::between(before, after);
@@ -158,7 +160,7 @@ fn canary_steps(canary: NonZeroUsize, targets: &[Target], ends: &[Vec<Expansion>
 }
 
 impl Decision {
-    /// Whether nothing is to be changed and nothing to be remembered.
+    /// Whether there is nothing to change and nothing to record.
     pub fn is_nothing(&self) -> bool {
         self.plan.is_empty() && self.targets.iter().all(|it| it.files.is_some()) && self.same_files()
     }
@@ -244,7 +246,7 @@ impl Decision {
         }
     }
 
-    /// The secrets of components that come.
+    /// The secrets of new components.
     fn secrets(&self) -> Vec<SecretUse> {
         let mut uses: BTreeMap<String, SecretUse> = BTreeMap::new();
         for target in &self.targets {
@@ -263,7 +265,7 @@ impl Decision {
         uses.into_values().collect()
     }
 
-    /// Whether a secret comes from elsewhere than before, or has another version.
+    /// Whether a secret has a new source or a new version.
     fn is_new(&self, target: &Target, secret: &Secret) -> bool {
         let mut before = target.before.definitions.values().flat_map(|it| it.secrets.values());
         self.intent == Intent::Apply && !before.any(|it| it == secret)
@@ -285,7 +287,7 @@ impl Decision {
             if !planned.change.edits.is_empty() {
                 strategies.push(strategy);
             }
-            // Two applications that are changed together may both know of a binding between them.
+            // Two applications that are changed together may both contain a binding between them.
             let is_news = |edit: &Edit| match edit {
                 Edit::AddBinding(wire) => bound.insert(wire.clone()),
                 _ => true,
@@ -302,20 +304,20 @@ impl Decision {
         (change, clouds)
     }
 
-    /// All applications beside one target.
+    /// All applications except one target.
     fn around(&self, index: usize) -> Vec<Expansion> {
         let targets = self.targets.iter().enumerate().filter(|(it, _)| *it != index);
         self.others.iter().chain(targets.map(|(_, it)| &it.after)).cloned().collect()
     }
 
-    /// What the machine is given. `secrets` are the texts that the client sent.
+    /// The submission for the machine. `secrets` are the texts that the client sent.
     pub fn submission(&self, by: &str, secrets: &SecretTexts, present: &Present) -> Result<Submission, PlanError> {
         let lacking: Vec<&str> =
             self.plan.secrets.iter().filter(|it| !it.kept).map(|it| it.secret.name.as_str()).collect();
         let lacking: Vec<&str> = lacking.into_iter().filter(|name| !secrets.contains_key(*name)).collect();
         if !lacking.is_empty() {
             return Err(PlanError::Refused(format!(
-                "the texts of these secrets are needed: {} (send them as how.secrets)",
+                "the texts of these secrets are missing: {} (send them as how.secrets)",
                 lacking.join(", ")
             )));
         }
@@ -353,7 +355,7 @@ impl Decision {
                 let mut texts = target.kept.clone();
                 texts.extend(secrets.clone());
                 texts.retain(|name, _| named.contains(name));
-                // What makes no difference is nothing to go back from.
+                // A version without a difference is not a target for rollback.
                 let rolls_back_to = state.and_then(|state| match self.plan.is_empty() {
                     true => state.version().rolls_back_to,
                     false => Some(state.version().number),
@@ -365,13 +367,13 @@ impl Decision {
     }
 }
 
-/// One strategy for parts that would each have their own: whatever goes first for one goes first for all.
+/// One strategy for parts that each have their own: the phase that goes first for one goes first for all.
 fn together(strategies: &[Strategy]) -> Option<Strategy> {
     let order = [Strategy::DownThenUp, Strategy::UpThenDown, Strategy::Together];
     order.into_iter().find(|it| strategies.contains(it))
 }
 
-/// Components that do not say how often an operation is retried get the usual number. Those that share a kind still do so.
+/// Sets the default retries of operations for which a component declares none. Components that share a kind still do.
 fn with_usual_patience(edits: &mut [Edit]) {
     let mut made: BTreeMap<*const Kind, Arc<Kind>> = BTreeMap::new();
     for edit in edits {
@@ -387,7 +389,7 @@ fn with_usual_patience(edits: &mut [Edit]) {
     }
 }
 
-/// VMs that come from a cloud that the manager does not have.
+/// VMs from a cloud that the manager does not have.
 fn unknown_clouds(target: &Target, known: &[String]) -> BTreeSet<String> {
     let difference = Difference::between(&target.before, &target.after);
     let comes = difference.vms.iter().filter(|(_, how)| matches!(how, How::Added | How::Replaced(_)));

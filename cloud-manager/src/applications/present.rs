@@ -1,4 +1,4 @@
-//! A copy of all that planning looks at: the machine with its book, what is kept of applications, how long operations took.
+//! A copy of everything that planning reads: the machine with its book, the state of applications, how long operations took.
 //!
 //! The copy is taken between two steps of the machine. Everything else is derived from it later, on another thread.
 
@@ -17,25 +17,25 @@ use std::{
 /// How long operations of components took.
 pub type Learned = BTreeMap<(Name, Operation), Duration>;
 
-/// All that planning looks at.
+/// Everything that planning reads.
 #[derive(Clone, Debug)]
 pub struct Present {
     /// The machine.
     pub machine: CloudManager,
-    /// What is kept of each application.
+    /// The state of each application.
     pub applications: BTreeMap<Name, Arc<ApplicationState>>,
     /// How long operations of components took when they were last done.
     pub learned: Learned,
-    /// Why operations of components failed, as far as it is known.
+    /// Why operations of components failed, where known.
     pub failures: BTreeMap<Name, String>,
-    /// In what components differ from what their agents made, as far as they were examined.
+    /// Differences between components and what their agents created, where examined.
     pub drifted: BTreeMap<Name, Vec<String>>,
-    /// The clouds that can make VMs; empty where no manager was asked.
+    /// The clouds that can create VMs; empty without a manager.
     pub clouds: Vec<String>,
 }
 
 impl Present {
-    /// A system without anything, or with one application that is as it was asked for.
+    /// An empty system, or one with a single application in its requested state.
     pub fn offline(before: Option<(ApplicationFiles, Expansion)>) -> Self {
         let mut present = Self {
             machine: CloudManager::new(None),
@@ -71,24 +71,24 @@ impl Present {
         self.machine.book()
     }
 
-    /// What there is of an application: something may have been changed by hand, or a VM was lost.
+    /// What exists of an application: something may have been changed by hand, or a VM was lost.
     pub fn found(&self, state: &ApplicationState) -> Expansion {
         let found = self.all_found(&state.expansion.application);
         let kinds = self.replaced_by_hand(state);
         state.expansion.as_found(&Found { kinds, ..found })
     }
 
-    /// What there is of every application.
+    /// What exists of every application.
     pub fn all(&self) -> Vec<Expansion> {
         self.applications.values().map(|state| self.found(state)).collect()
     }
 
-    /// An application; or an error that says which name was probably meant.
+    /// An application; or an error that suggests the name that was probably meant.
     pub fn application(&self, name: &str) -> Result<&Arc<ApplicationState>, String> {
         let found = Name::new(name).ok().and_then(|name| self.applications.get(&name));
         found.ok_or_else(|| {
             let hint = hint(name, self.applications.keys().map(Name::as_str));
-            let hint = if hint.is_empty() { " (holdfast apply makes one)".into() } else { hint };
+            let hint = if hint.is_empty() { " (holdfast apply creates one)".into() } else { hint };
             format!("the manager has no application {name}{hint}")
         })
     }
@@ -99,7 +99,7 @@ impl Present {
         down.filter_map(|it| key_of(application, &it.name)).collect()
     }
 
-    /// The present configuration as edits, without what is leaving: what brings up all that is there.
+    /// The present configuration as edits, without what is being removed.
     pub fn configuration(&self) -> Vec<Edit> {
         let book = self.book();
         let is_gone = |name: &Name| book.vm(name).is_none_or(|vm| vm.is_leaving() || vm.health == Health::Dead);
@@ -132,7 +132,7 @@ impl Present {
         }
     }
 
-    /// What components are that another was put in place of by hand: their definitions are not those that were applied.
+    /// The definitions of components that were replaced by hand: they differ from those that were applied.
     fn replaced_by_hand(&self, state: &ApplicationState) -> BTreeMap<Name, Kind> {
         let expansion = &state.expansion;
         let secrets = masked(expansion);
@@ -185,7 +185,7 @@ pub(crate) fn is_started(entry: &ComponentEntry) -> bool {
     entry.condition.is_some_and(|condition| condition.state == ComponentState::Started)
 }
 
-/// What a component is, with the numbers of providers that it needs now.
+/// The kind of a component, with the numbers of providers that it needs now.
 fn with_needs(entry: &ComponentEntry) -> Arc<Kind> {
     let as_now = entry
         .imports()
@@ -203,8 +203,8 @@ fn with_needs(entry: &ComponentEntry) -> Arc<Kind> {
     Arc::new(kind)
 }
 
-/// A kind without what may differ between two components of one definition: texts of secrets, numbers of providers, and
-/// patience that is only spelled out.
+/// A kind without what may differ between two components with the same definition: texts of secrets, numbers of providers,
+/// and retries that only spell out the default.
 fn comparable(kind: &Kind) -> Kind {
     let mut kind = kind.clone();
     kind.imports.values_mut().for_each(|import| import.need = import.need.with_number(0));
@@ -219,7 +219,7 @@ fn comparable(kind: &Kind) -> Kind {
     kind
 }
 
-/// Something in the place of each secret of an application.
+/// A placeholder for each secret of an application.
 pub fn masked(expansion: &Expansion) -> SecretTexts {
     let definitions = expansion.definitions.values().chain(expansion.older.values());
     definitions.flat_map(|it| it.secrets.values()).map(|secret| (secret.name.clone(), "•••".into())).collect()

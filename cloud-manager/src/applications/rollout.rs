@@ -1,9 +1,9 @@
-//! Replacement in steps: one change after the other, each posted when the one before has come to rest.
+//! Replacement in steps: one change after the other, each posted when the previous one is complete.
 //!
-//! To the protocol's machine a rollout is an operator who asks for the next change once the last is done. It lives in the
-//! manager's journalled state, so it goes on after the client has gone, after a restart and after a crash between two steps.
-//! The next step is posted only when every component of the application that is to be started is started: so never more
-//! than one step's components are down.
+//! To the protocol's machine a rollout is an operator that submits the next change once the last is done. It is part of the
+//! manager's journalled state, so it continues after the client has gone, after a restart and after a crash between two
+//! steps. The next step is posted only when every component of the application that should be started is started: so at
+//! most one step's components are down.
 
 use super::state::Step;
 use crate::document::{RolloutDocument, RolloutState};
@@ -17,23 +17,23 @@ use std::collections::{BTreeSet, VecDeque};
 /// A replacement in steps that is not finished.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rollout {
-    /// Its first change, by which it is known.
+    /// Its first change, which identifies it.
     pub first: u64,
-    /// The changes that were posted so far, in order.
+    /// The changes posted so far, in order.
     pub posted: Vec<u64>,
     /// The steps that were not posted yet.
     pub ahead: VecDeque<Step>,
-    /// How many steps there are.
+    /// The number of steps.
     pub steps: usize,
-    /// What is done, for the history.
+    /// A short description, for the history.
     pub about: String,
-    /// After so many steps, wait to be promoted; absent once it was.
+    /// After this many steps, wait to be promoted; `None` once it was promoted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary_steps: Option<usize>,
-    /// Promote by itself after so many milliseconds.
+    /// Promote automatically after this many milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promote_after_ms: Option<u64>,
-    /// When it is promoted by itself, in milliseconds since 1970.
+    /// When it is promoted automatically, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotes_at_ms: Option<u64>,
     /// Why the manager refused the next step.
@@ -95,7 +95,7 @@ impl Rollout {
         }
     }
 
-    /// How it stands, for people.
+    /// Its state, as a document.
     pub fn document(&self, application: &Name, book: &Book, is_done: bool) -> RolloutDocument {
         let state = match self.next(application, book, is_done) {
             Next::Canary => RolloutState::Canary { promotes_at_ms: self.promotes_at_ms },
@@ -108,7 +108,7 @@ impl Rollout {
     }
 }
 
-/// Components of an application that are to be started and are not.
+/// Components of an application that should be started and are not.
 pub(crate) fn not_started<'a>(application: &Name, book: &'a Book) -> impl Iterator<Item = &'a ComponentEntry> {
     let prefix = format!("{application}/");
     book.components().filter(move |it| {

@@ -1,4 +1,4 @@
-//! What the manager remembers of applications, and what a decision about them looks like in the journal.
+//! What the manager stores about applications, and how a decision about them is journalled.
 //!
 //! Expansions and files are stored as JSON inside the journal's own format: their types grow fields from release to
 //! release, and old journals must stay readable.
@@ -10,17 +10,17 @@ use protocol::{Change, Name};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// How many versions of an application are kept; the oldest fall away.
+/// Number of versions of an application that are kept; beyond it, the oldest are dropped.
 const VERSIONS_MAX: usize = 50;
 
-/// An application as the manager has it.
+/// An application as the manager stores it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ApplicationState {
-    /// The versions that are kept, the oldest first. There is at least one.
+    /// The kept versions, oldest first. There is at least one.
     pub versions: Vec<Version>,
-    /// What was asked for; in a rollout, what its steps so far have asked for.
+    /// What was requested; in a rollout, what its steps so far have requested.
     pub expansion: Expansion,
-    /// A replacement in steps that is under way.
+    /// A replacement in steps that is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
     /// The changes of the rollout that ended last.
@@ -31,13 +31,13 @@ pub struct ApplicationState {
 /// One version of an application.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Version {
-    /// Its number. Versions are counted from 1 and numbers are not used again while the application exists.
+    /// Its number. Versions are counted from 1, and numbers are not reused while the application exists.
     pub number: u64,
     /// The name of the token that applied it.
     pub by: String,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
-    /// By what.
+    /// The command that applied it.
     pub intent: Intent,
     /// Its files and inputs.
     pub files: ApplicationFiles,
@@ -60,7 +60,7 @@ impl ApplicationState {
         self.versions.iter().find(|it| it.number == number)
     }
 
-    /// Adds a version; the oldest may fall away.
+    /// Adds a version; the oldest may be dropped.
     pub(crate) fn add(&mut self, version: Version) {
         self.versions.push(version);
         let surplus = self.versions.len().saturating_sub(VERSIONS_MAX);
@@ -68,11 +68,11 @@ impl ApplicationState {
     }
 }
 
-/// What was kept of an application before a change.
+/// The state of an application before a change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Before {
     pub(crate) application: Name,
-    /// Nothing, if there was no such application.
+    /// `None` if there was no such application.
     pub(crate) state: Option<Json<ApplicationState>>,
 }
 
@@ -81,17 +81,17 @@ pub(crate) struct Before {
 pub struct Submission {
     /// The name of the operator's token.
     pub by: String,
-    /// What is done.
+    /// A short description.
     pub about: String,
-    /// By what.
+    /// The command.
     pub intent: Intent,
     /// What becomes of each application.
     pub applications: Vec<ApplicationUpdate>,
-    /// The changes, one after the other; none, if something is only to be remembered.
+    /// The changes, one after the other; none, if there is only something to record.
     pub steps: Vec<Step>,
-    /// After so many steps, wait to be promoted.
+    /// After this many steps, wait to be promoted.
     pub canary_steps: Option<usize>,
-    /// Promote by itself after so many milliseconds.
+    /// Promote automatically after this many milliseconds.
     pub promote_after_ms: Option<u64>,
 }
 
@@ -109,9 +109,9 @@ pub struct ApplicationUpdate {
 /// What becomes of an application's versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VersionUpdate {
-    /// The version stays as it is: what was applied is only made so again.
+    /// The version stays as it is: what was applied is only restored.
     Same,
-    /// There is a new one.
+    /// There is a new version.
     New {
         /// Its files and inputs, an [`ApplicationFiles`].
         files: Json<ApplicationFiles>,
@@ -129,18 +129,18 @@ pub enum VersionUpdate {
 pub struct Step {
     /// The change.
     pub change: Change,
-    /// Which cloud makes the VMs of these names.
+    /// The cloud that creates each of these VMs.
     pub clouds: BTreeMap<Name, String>,
-    /// What this step asks of each application that stays.
+    /// What this step requests of each application that stays.
     pub expansions: Vec<Json<Expansion>>,
 }
 
-/// Something that is written as JSON text, wherever it is stored.
+/// A value that is stored as JSON text.
 #[derive(Clone, Debug)]
 pub struct Json<T>(pub Arc<T>);
 
 impl<T> Json<T> {
-    /// To be stored.
+    /// Wraps a value.
     pub fn new(content: T) -> Self {
         Self(Arc::new(content))
     }
@@ -186,7 +186,7 @@ pub mod as_json {
         texts?.serialize(serializer)
     }
 
-    /// Reads them, also as earlier releases wrote them.
+    /// Reads them, also in the format of earlier releases.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Applications, D::Error> {
         let texts = BTreeMap::<Name, String>::deserialize(deserializer)?;
         let state = |text: &str| {
@@ -197,7 +197,7 @@ pub mod as_json {
     }
 }
 
-/// What earlier releases kept of an application.
+/// The state of an application in earlier releases.
 #[derive(Deserialize)]
 pub(crate) struct Former {
     #[serde(flatten)]
@@ -208,7 +208,7 @@ pub(crate) struct Former {
 }
 
 impl Former {
-    /// The application in a record of an earlier release: what was before it is version 1.
+    /// The application in a record of an earlier release: the state before it becomes version 1.
     pub(crate) fn read(text: &str) -> Option<ApplicationState> {
         let Self { files, expansion, previous } = serde_json::from_str(text).ok()?;
         let version = |number, files| Version { number, files, ..Version::default() };

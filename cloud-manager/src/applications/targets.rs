@@ -1,4 +1,4 @@
-//! What each kind of request makes of an application: from where to where.
+//! What each kind of request does to an application: from which expansion to which.
 
 use super::{
     planning::{Limits, PlanError},
@@ -13,7 +13,7 @@ use application::{Application, ApplicationFiles, Difference, Existing, Expansion
 use protocol::{ComponentState, Name};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rows of the table of costs and disruptions.
+/// Maximum number of rows in the table of cost and disruption.
 const TRADE_OFFS_MAX: usize = 8;
 
 /// What becomes of one application.
@@ -21,25 +21,25 @@ const TRADE_OFFS_MAX: usize = 8;
 pub(super) struct Target {
     /// The version that it was planned from; 0 if it is new.
     pub(super) from_version: u64,
-    /// What there is.
+    /// What exists.
     pub(super) before: Expansion,
-    /// What there is to be.
+    /// What is requested.
     pub(super) after: Expansion,
-    /// What it is read from; nothing if it is removed.
+    /// The files that it is read from; `None` if it is removed.
     pub(super) files: Option<ApplicationFiles>,
-    /// The texts of secrets that were kept.
+    /// The texts of secrets that the manager has kept.
     pub(super) kept: SecretTexts,
-    /// Components that are to start again, and why.
+    /// Components that have to restart, and why.
     pub(super) restarts: BTreeMap<Key, Vec<String>>,
-    /// Where only some components are mended: everything else.
+    /// When only some components are reconciled: everything else.
     pub(super) rest: Option<Rest>,
-    /// How many components a load needs.
+    /// The number of components that a load needs.
     pub(super) counts: BTreeMap<String, u32>,
     pub(super) remarks: Vec<String>,
     pub(super) trade_offs: Vec<TradeOff>,
 }
 
-/// What is not mended together with some components of an application.
+/// What is not reconciled together with some components of an application.
 #[derive(Debug)]
 pub(super) struct Rest {
     /// What was applied, which is still to be reached.
@@ -49,7 +49,7 @@ pub(super) struct Rest {
 }
 
 impl Target {
-    /// From what there is of an application to this.
+    /// From what exists of an application to this.
     fn new(state: Option<&ApplicationState>, before: Option<Expansion>, after: Expansion) -> Self {
         Self {
             from_version: state.map_or(0, |it| it.version().number),
@@ -66,7 +66,7 @@ impl Target {
     }
 }
 
-/// What a request makes of the applications that it is about, in an order in which each can be reached after the one before.
+/// What a request does to the applications it is about, in an order in which each can be reached after the previous one.
 pub(super) fn targets(
     request: &ApplicationRequest,
     present: &Present,
@@ -87,7 +87,7 @@ fn apply(request: &ApplyRequest, present: &Present, limits: &mut Limits<'_>) -> 
     let mut files = request.application.clone();
     let mut application = files.read()?;
     let state = present.applications.get(&application.name);
-    // A file does not bring a VM back into use that an operator drained.
+    // Applying a file does not put a drained VM back into use.
     let drained = state.map(|it| it.version().files.inputs.drained.clone()).unwrap_or_default();
     if !drained.is_empty() {
         files.inputs.drained = drained;
@@ -106,7 +106,7 @@ fn apply(request: &ApplyRequest, present: &Present, limits: &mut Limits<'_>) -> 
     Ok(target)
 }
 
-/// Makes an application as files describe it that the manager has kept, perhaps with other inputs.
+/// Expands an application from the files that the manager has kept, perhaps with other inputs.
 fn again(
     state: &ApplicationState,
     files: ApplicationFiles,
@@ -164,7 +164,7 @@ fn scale(request: &ScaleRequest, present: &Present, limits: &mut Limits<'_>) -> 
     Ok(target)
 }
 
-/// The one application that has components of these names; without names, the only one there is.
+/// The one application that has components with these names; without names, the only application.
 fn home_of(request: &ScaleRequest, present: &Present) -> Result<String, PlanError> {
     if request.counts.is_empty() {
         let mut names = present.applications.keys();
@@ -234,7 +234,7 @@ fn drain(
     let changed = if away { files.inputs.drained.insert(key) } else { files.inputs.drained.remove(&key) };
     match changed {
         true => again(state, files, request.how.trade_off, present, limits).map(|it| vec![it]),
-        // It is so already.
+        // It is already in that state.
         false => Ok(Vec::new()),
     }
 }
@@ -265,7 +265,7 @@ fn remove(request: &RemoveRequest, present: &Present) -> Result<Vec<Target>, Pla
     Ok(leaving.iter().filter_map(target).collect())
 }
 
-/// An application after all that use it, directly or not.
+/// An application after all that use it, directly or indirectly.
 fn users_first(name: &Name, all: &[Expansion]) -> Vec<Name> {
     fn visit(name: &Name, all: &[Expansion], seen: &mut BTreeSet<Name>, sorted: &mut Vec<Name>) {
         // Where two use each other, the machine decides.
@@ -279,7 +279,7 @@ fn users_first(name: &Name, all: &[Expansion]) -> Vec<Name> {
     sorted
 }
 
-/// The applications that have something bound to this one, whatever they need of it.
+/// The applications with a binding to this one, whatever their need.
 fn users_of<'a>(name: &'a Name, all: &'a [Expansion]) -> impl Iterator<Item = &'a Expansion> {
     all.iter().filter(move |user| {
         let mut providers = user.components.values().flat_map(|it| it.bound.values().flatten());
@@ -302,7 +302,7 @@ fn reconcile(request: &ReconcileRequest, present: &Present, limits: &mut Limits<
     Ok(targets)
 }
 
-/// Applications in the order in which they were named, each with the components that are meant; without any, all of them.
+/// Applications in the order in which they were named, each with the selected components; all of them if none is named.
 type Chosen = Vec<(Name, Option<BTreeSet<Key>>)>;
 
 fn chosen(names: &[String], present: &Present) -> Result<Chosen, PlanError> {
@@ -311,7 +311,7 @@ fn chosen(names: &[String], present: &Present) -> Result<Chosen, PlanError> {
         let (home, key) = named(name, present)?;
         let Some(home) = home else {
             return Err(PlanError::Refused(format!(
-                "{name} belongs to no application as it was applied, so nothing says how it should be (holdfast check \
+                "{name} belongs to no applied application, so its requested state is unknown (holdfast check \
                  {name} examines its VM; holdfast component restart, replace or remove {name} changes it)"
             )));
         };
@@ -328,8 +328,8 @@ fn chosen(names: &[String], present: &Present) -> Result<Chosen, PlanError> {
     Ok(chosen)
 }
 
-/// What a name stands for: an application, a component of one, or a component that belongs to none. A component is known if
-/// it is there, and also if it is missing.
+/// What a name refers to: an application, a component of one, or a component that belongs to none. A component is known if
+/// it exists, and also if it is missing.
 pub fn named(name: &str, present: &Present) -> Result<(Option<Name>, Option<Key>), PlanError> {
     let (home, key) = name.split_once('/').map_or((name, None), |(home, key)| (home, Some(key)));
     let state = Name::new(home).ok().and_then(|it| present.applications.get_key_value(&it));
@@ -356,7 +356,7 @@ pub fn named(name: &str, present: &Present) -> Result<(Option<Name>, Option<Key>
     Err(PlanError::Unknown(format!("there is no application and no component {name}{hint}")))
 }
 
-/// Refuses to begin where a component could not start, because a provider is missing and is not to be mended, too.
+/// Refuses to start if a component could not start because a provider is missing and is not reconciled as well.
 fn check_providers(chosen: &Chosen, present: &Present) -> Result<(), PlanError> {
     for (place, (name, keys)) in chosen.iter().enumerate() {
         let (Some(keys), Some(state)) = (keys, present.applications.get(name)) else { continue };
@@ -396,7 +396,7 @@ fn mend(
     let found = &all[name];
     let (drifted, others_drifted): (Vec<_>, Vec<_>) =
         to_restart(name, present).into_iter().partition(|(key, _)| keys.is_none_or(|it| it.contains(key)));
-    // What was applied is wanted where it was applied; but a component that was lost with its VM may have to go elsewhere.
+    // Components should go where they were applied; but one that was lost with its VM may have to move.
     let mut applied = state.expansion.clone();
     applied.components.retain(|_, it| found.vms.contains_key(&it.vm));
     let files = state.version().files.clone();
@@ -417,7 +417,7 @@ fn mend(
     Ok(target)
 }
 
-/// Components of an application whose files were changed on their VM, or of which an operation failed.
+/// Components of an application whose files were changed on their VM, or that have a failed operation.
 fn to_restart(application: &Name, present: &Present) -> BTreeMap<Key, Vec<String>> {
     let drifted = present.drifted.iter();
     let drifted = drifted.filter_map(|(name, why)| Some((key_of(application, name)?, why.clone())));

@@ -1,7 +1,7 @@
 //! The cloud on this machine: a VM is an agent process with a data directory of its own.
 //!
-//! An agent that ends is started again, as an init system would; agents outlive the manager and are found again. To
-//! destroy such a VM is to end its agent and every process of its components, and to remove its directory.
+//! An agent that ends is restarted, as an init system would do; agents outlive the manager and are re-adopted. Destroying
+//! such a VM ends its agent and every process of its components, and removes its directory.
 
 use crate::executor::ExecutorMessage;
 use protocol::VmId;
@@ -20,23 +20,23 @@ use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use vm_agent::{Presence, host, program};
 
-/// Where agents and their components are reached.
+/// The address of agents and their components.
 const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
-/// How long an agent may take to end by itself.
+/// How long an agent may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(5);
-/// The pause before an agent that ended is started again; it doubles, up to the second one.
-const AGAIN_FIRST: Duration = Duration::from_millis(100);
-const AGAIN_MAX: Duration = Duration::from_secs(10);
-/// An agent that ran for so long did not fail at its start.
+/// The pause before an agent is restarted; it doubles, up to the second one.
+const RESTART_PAUSE_FIRST: Duration = Duration::from_millis(100);
+const RESTART_PAUSE_MAX: Duration = Duration::from_secs(10);
+/// An agent that ran for this long did not fail at its start.
 const STEADY: Duration = Duration::from_secs(30);
 
 /// The cloud on this machine.
 pub(crate) struct LocalCloud {
     directory: PathBuf,
     executable: PathBuf,
-    /// Where agents find the manager, once it is there.
+    /// The manager's address for agents, once it is known.
     manager: Option<SocketAddr>,
-    /// The agents that are looked after; sending lets one go.
+    /// The supervised agents; sending ends the supervision of one.
     agents: BTreeMap<VmId, oneshot::Sender<()>>,
 }
 
@@ -46,12 +46,12 @@ impl LocalCloud {
         Self { directory, executable, manager: None, agents: BTreeMap::new() }
     }
 
-    /// Tells agents that are started from now on where to find the manager.
+    /// Sets the manager's address for agents that are started from now on.
     pub(crate) fn manager_is_at(&mut self, address: SocketAddr) {
         self.manager = Some(address);
     }
 
-    /// Where the agent of a VM looks for its certificate.
+    /// The directory in which the agent of a VM finds its certificate.
     pub(crate) fn identity_directory(&self, vm: VmId) -> Result<PathBuf, Error> {
         let path = self.place(vm).join(program::IDENTITY);
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&path);
@@ -59,14 +59,14 @@ impl LocalCloud {
         Ok(path)
     }
 
-    /// Sees to it that the agent of a VM runs, from now on.
+    /// Keeps the agent of a VM running from now on.
     pub(crate) fn resume(&mut self, vm: VmId, executor: &ActorRef<ExecutorMessage>) {
         let Some(manager) = self.manager.filter(|_| !self.agents.contains_key(&vm)) else { return };
         let (let_go, is_over) = oneshot::channel();
         self.agents.insert(vm, let_go);
         let (place, executable, executor) = (self.place(vm), self.executable.clone(), executor.clone());
         tokio::spawn(async move {
-            if look_after(&place, &executable, manager, is_over).await {
+            if supervise(&place, &executable, manager, is_over).await {
                 destroy(&place).await;
                 // If the executor has stopped, the task is given again at the next start.
                 let _ = executor.cast(ExecutorMessage::FromCloud(CloudOutcome::Destroyed(vm)));
@@ -74,10 +74,10 @@ impl LocalCloud {
         });
     }
 
-    /// Ends a VM, and tells the executor.
+    /// Destroys a VM, and tells the executor.
     pub(crate) fn destroy(&mut self, vm: VmId, executor: &ActorRef<ExecutorMessage>) {
         match self.agents.remove(&vm) {
-            // A keeper that is gone has no agent to end.
+            // A supervisor that is gone has no agent to end.
             Some(let_go) => drop(let_go.send(())),
             None => {
                 let (place, executor) = (self.place(vm), executor.clone());
@@ -89,7 +89,7 @@ impl LocalCloud {
         }
     }
 
-    /// Ends a VM that was declared lost, if it is one of ours and anything of it is left.
+    /// Destroys a VM that was declared lost, if it is one of this cloud and anything of it is left.
     pub(crate) fn discard(&mut self, vm: VmId, executor: &ActorRef<ExecutorMessage>) {
         if self.agents.contains_key(&vm) || self.place(vm).exists() {
             self.destroy(vm, executor);
@@ -101,9 +101,9 @@ impl LocalCloud {
     }
 }
 
-/// Keeps an agent running until it is let go; says whether it was, or the program ends.
-async fn look_after(place: &Path, executable: &Path, manager: SocketAddr, mut is_over: oneshot::Receiver<()>) -> bool {
-    let mut pause = AGAIN_FIRST;
+/// Keeps an agent running until supervision ends; returns whether it was ended on purpose, rather than by the program's end.
+async fn supervise(place: &Path, executable: &Path, manager: SocketAddr, mut is_over: oneshot::Receiver<()>) -> bool {
+    let mut pause = RESTART_PAUSE_FIRST;
     loop {
         let began = tokio::time::Instant::now();
         match Agent::find_or_start(place, executable, manager) {
@@ -114,25 +114,25 @@ async fn look_after(place: &Path, executable: &Path, manager: SocketAddr, mut is
                     }
                     return over.is_ok();
                 }
-                () = agent.ended() => tracing::warn!(place = %place.display(), "an agent ended; it is started again"),
+                () = agent.ended() => tracing::warn!(place = %place.display(), "an agent ended; restarting it"),
             },
             Err(error) => tracing::error!(place = %place.display(), %error, "an agent cannot be started"),
         }
         if began.elapsed() > STEADY {
-            pause = AGAIN_FIRST;
+            pause = RESTART_PAUSE_FIRST;
         }
         tokio::select! {
             over = &mut is_over => return over.is_ok(),
-            () = tokio::time::sleep(pause) => pause = (pause * 2).min(AGAIN_MAX),
+            () = tokio::time::sleep(pause) => pause = (pause * 2).min(RESTART_PAUSE_MAX),
         }
     }
 }
 
-/// An agent that runs.
+/// A running agent.
 enum Agent {
-    /// It was running when we came.
+    /// It was already running.
     Found(Presence),
-    /// We have started it. It is a process group of its own, and does not end with us.
+    /// We have started it. It is a process group of its own, and outlives us.
     Started(Child),
 }
 
@@ -168,20 +168,20 @@ impl Agent {
         }
     }
 
-    /// Ends it: in good order if it has got so far as to say who it is.
+    /// Stops it: gracefully if it has recorded its process id.
     async fn end(&mut self, place: &Path) {
         if let Some(presence) = Presence::of(place) {
             presence.end(GRACE).await;
         }
         if let Self::Started(agent) = self {
-            // It may have ended, which is what is wanted.
+            // It may have ended, which is fine.
             let _ = agent.kill().await;
         }
     }
 }
 
-/// Ends the agent and all processes of its components, and removes the directory. Only there is written what runs, so it
-/// stays while something may run.
+/// Stops the agent and all processes of its components, and removes the directory. The list of processes is only there, so it
+/// stays while something may be running.
 async fn destroy(place: &Path) {
     if let Some(presence) = Presence::of(place) {
         presence.end(GRACE).await;

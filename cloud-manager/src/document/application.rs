@@ -1,4 +1,4 @@
-//! What is asked about applications, and what the manager says of them.
+//! Requests about applications, and the manager's documents about them.
 
 use application::{ApplicationFiles, SecretTexts};
 use protocol::Strategy;
@@ -10,49 +10,49 @@ use std::{
 };
 use utoipa::ToSchema;
 
-/// How a request about applications is carried out. Everything may be left out.
+/// Options of a request about applications. All may be left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct How {
-    /// The version of each application that the client looked at (0: none). The request is refused if it is another by
-    /// then; an application that is not listed may have any.
+    /// The version of each application that the client has seen (0: none). The request is refused if the version has changed;
+    /// an application that is not listed may have any version.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub versions: BTreeMap<String, u64>,
-    /// The texts of secrets, by name. Those that the manager has kept need not be given again.
+    /// The texts of secrets, by name. Texts that the manager has kept need not be sent again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Object)]
     pub secrets: SecretTexts,
-    /// Order of additions and removals: `down-then-up`, `up-then-down` or `together`; by default, whatever fits.
+    /// Order of additions and removals: `down-then-up`, `up-then-down` or `together`; chosen automatically by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "up-then-down")]
     pub strategy: Option<Strategy>,
-    /// Replace components in steps, so that at most so many of a group are down at once.
+    /// Replace components in steps, with at most this many of a group down at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<usize>, example = 1)]
     pub rolling: Option<NonZeroUsize>,
-    /// Replace so many components, then wait until the change is promoted.
+    /// Replace this many components, then wait until the change is promoted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<usize>, example = 1)]
     pub canary: Option<NonZeroUsize>,
-    /// Promote after so many seconds without a failure, even if no operator does.
+    /// Promote after this many seconds without a failure, even without an operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promote_after_s: Option<u64>,
-    /// Where placement is left to the planner: take the best answer after so many seconds.
+    /// For placement by the planner: take the best solution after this many seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = 60)]
     pub time_limit_s: Option<u64>,
-    /// In a plan: also the cost of moving fewer components.
+    /// In a plan: include the cost of moving fewer components.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trade_off: bool,
-    /// In a plan: also a picture of the application before and after.
+    /// In a plan: include a picture of the application before and after.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub picture: bool,
-    /// In a plan: also the requests that lead there, for the explorer.
+    /// In a plan: include the requests that lead there, for the explorer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub script: bool,
 }
 
-/// Make an application as its files describe it.
+/// Create or change an application as its files describe it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyRequest {
@@ -60,57 +60,57 @@ pub struct ApplyRequest {
     /// variables, `values_files`, and `counts` of components.
     #[schema(value_type = Object, example = json!({ "main": "shop.yaml", "files": { "shop.yaml": "application: shop\n" } }))]
     pub application: ApplicationFiles,
-    /// How.
+    /// Options.
     #[serde(default)]
     pub how: How,
 }
 
-/// Change how many components there are.
+/// Change the number of components.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScaleRequest {
-    /// The application; it may be left out where only one has components of these names.
+    /// The application; optional if only one application has components with these names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "shop")]
     pub application: Option<String>,
-    /// How many components there are to be, by name.
+    /// The requested number of components, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(example = json!({ "app": 5 }))]
     pub counts: BTreeMap<String, u32>,
-    /// Instead of `counts`: the load of the application. What each component can take decides how many are needed.
+    /// Instead of `counts`: the load of the application. The capacity of each component determines how many are needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<u64>,
     /// The loads of single components, where they differ.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub loads: BTreeMap<String, u64>,
-    /// How.
+    /// Options.
     #[serde(default)]
     pub how: How,
 }
 
-/// Make an application as it was in an earlier version.
+/// Return an application to an earlier version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RollbackRequest {
     /// The application.
     #[schema(example = "shop")]
     pub application: String,
-    /// The version; the one before, if none is given.
+    /// The version; the previous one by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<u64>,
-    /// How.
+    /// Options.
     #[serde(default)]
     pub how: How,
 }
 
-/// Make applications, or single components, again as they were applied.
+/// Restore applications, or single components, to what was applied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReconcileRequest {
     /// Applications or components.
     #[schema(example = json!(["shop", "shop/app[0]"]))]
     pub names: Vec<String>,
-    /// How.
+    /// Options.
     #[serde(default)]
     pub how: How,
 }
@@ -122,16 +122,16 @@ pub struct DrainRequest {
     /// The VM.
     #[schema(example = "shop/web[0]")]
     pub vm: String,
-    /// How.
+    /// Options.
     #[serde(default)]
     pub how: How,
 }
 
-/// Compare what runs with what was asked for.
+/// Compare what runs with what was requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckRequest {
-    /// Applications or components; all, if none is given.
+    /// Applications or components; all by default.
     #[serde(default)]
     #[schema(example = json!(["shop"]))]
     pub names: Vec<String>,
@@ -147,7 +147,7 @@ pub struct RemoveRequest {
     /// Also remove the applications that use it.
     #[serde(default)]
     pub with_users: bool,
-    /// How.
+    /// Options.
     #[serde(default)]
     pub how: How,
 }
@@ -155,13 +155,13 @@ pub struct RemoveRequest {
 /// A request about applications.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ApplicationRequest {
-    /// Make one as its files describe it.
+    /// Create or change one as its files describe it.
     Apply(ApplyRequest),
-    /// Change how many components there are.
+    /// Change the number of components.
     Scale(ScaleRequest),
-    /// Go back to an earlier version.
+    /// Return to an earlier version.
     Rollback(RollbackRequest),
-    /// Make it again as it was applied.
+    /// Restore what was applied.
     Reconcile(ReconcileRequest),
     /// Empty a VM.
     Drain(DrainRequest),
@@ -172,7 +172,7 @@ pub enum ApplicationRequest {
 }
 
 impl ApplicationRequest {
-    /// How it is carried out.
+    /// Its options.
     pub fn how(&self) -> &How {
         match self {
             Self::Apply(it) => &it.how,
@@ -184,7 +184,7 @@ impl ApplicationRequest {
         }
     }
 
-    /// The same, to be altered.
+    /// Its options, mutable.
     pub fn how_mut(&mut self) -> &mut How {
         match self {
             Self::Apply(it) => &mut it.how,
@@ -196,7 +196,7 @@ impl ApplicationRequest {
         }
     }
 
-    /// What is done to the application.
+    /// What it does to the application.
     pub fn intent(&self) -> Intent {
         match self {
             Self::Apply(_) => Intent::Apply,
@@ -209,7 +209,7 @@ impl ApplicationRequest {
         }
     }
 
-    /// Where it is sent.
+    /// The path it is sent to.
     pub fn path(&self) -> String {
         format!("/v1/{}", self.intent())
     }
@@ -232,18 +232,18 @@ impl Serialize for ApplicationRequest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Intent {
-    /// It is made as a file describes it.
+    /// It is created or changed as a file describes it.
     #[default]
     Apply,
     /// It gets other numbers of components.
     Scale,
-    /// It is made as it was before.
+    /// It returns to an earlier version.
     Rollback,
     /// One of its VMs is emptied.
     Drain,
     /// One of its VMs is used again.
     Undrain,
-    /// It is made again as it was applied.
+    /// It is restored to what was applied.
     Reconcile,
     /// It is removed.
     Remove,
@@ -266,16 +266,16 @@ impl fmt::Display for Intent {
 /// A request about applications was accepted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Submitted {
-    /// The number of the change, or of the first of several; absent if nothing has to be changed.
+    /// The number of the change, or of the first of several; absent if there is nothing to change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<u64>,
-    /// How many changes, one after the other, lead there.
+    /// The number of changes, one after the other.
     pub steps: usize,
-    /// Everything about it comes after this event: `GET /v1/events?after=…` misses none of it.
+    /// All events about it have higher numbers: `GET /v1/events?after=…` misses none.
     pub events_after: u64,
     /// The version that each application has now; 0 if it is removed.
     pub versions: BTreeMap<String, u64>,
-    /// Components that are not started although nothing has to be changed, and why.
+    /// Components that are not started although there is nothing to change, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub not_started: BTreeMap<String, String>,
 }
@@ -283,14 +283,14 @@ pub struct Submitted {
 /// An application as the manager has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ApplicationDocument {
-    /// What it is called.
+    /// Its name.
     #[schema(example = "shop")]
     pub name: String,
     /// The version that was applied last.
     pub version: u64,
-    /// The versions that are kept, the oldest first.
+    /// The kept versions, oldest first.
     pub versions: Vec<VersionDocument>,
-    /// A replacement in steps that is under way.
+    /// A replacement in steps that is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<RolloutDocument>,
     /// The changes of the rollout that ended last, in order.
@@ -299,7 +299,7 @@ pub struct ApplicationDocument {
     /// VMs that are drained.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub drained: BTreeSet<String>,
-    /// How many components there are to be, by name.
+    /// The requested number of components, by name.
     pub counts: BTreeMap<String, u32>,
     /// The files of the version that was applied last; left out of lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -316,9 +316,9 @@ pub struct VersionDocument {
     pub by: String,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
-    /// By what.
+    /// The command that applied it.
     pub intent: Intent,
-    /// The version that `rollback` goes to from here.
+    /// The version that `rollback` returns to from here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolls_back_to: Option<u64>,
 }
@@ -326,30 +326,30 @@ pub struct VersionDocument {
 /// A replacement in steps: one change after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RolloutDocument {
-    /// Its first change, by which it is known: `cancel` and `promote` take it.
+    /// Its first change, which identifies it: `cancel` and `promote` take it.
     pub change: u64,
     /// The changes of its steps so far, in order; the last is the present one.
     pub changes: Vec<u64>,
     /// The present step, counted from 1.
     pub step: usize,
-    /// How many steps there are.
+    /// The number of steps.
     pub steps: usize,
-    /// How it stands.
+    /// Its state.
     pub state: RolloutState,
 }
 
-/// How a replacement in steps stands.
+/// The state of a replacement in steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum RolloutState {
-    /// The change of the present step runs, or its components are not all started yet.
+    /// The change of the present step runs, or not all of its components are started yet.
     Running {
-        /// Components that are to be started before the next step.
+        /// Components that must start before the next step.
         waits_for: Vec<String>,
     },
     /// The canaries are replaced; the rest waits for `promote`.
     Canary {
-        /// When it is promoted without an operator, in milliseconds since 1970.
+        /// When it is promoted automatically, in milliseconds since 1970.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         promotes_at_ms: Option<u64>,
     },
@@ -360,44 +360,44 @@ pub enum RolloutState {
     },
 }
 
-/// Whether what runs is what was asked for.
+/// Differences between what runs and what was requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Drift {
-    /// What of each application is missing, or is there and was not asked for.
+    /// What is missing from each application, or exists and was not requested.
     pub applications: BTreeMap<String, Vec<String>>,
-    /// In what each component differs from what its agent made.
+    /// Differences between each component and what its agent created.
     pub components: BTreeMap<String, Vec<String>>,
     /// Components that should be started and are not, and why.
     pub not_started: BTreeMap<String, String>,
     /// Components that could not be examined, and why.
     pub unknown: BTreeMap<String, String>,
-    /// How many components were examined.
+    /// The number of components that were examined.
     pub examined: usize,
 }
 
 impl Drift {
-    /// Whether nothing differs from what was asked for.
+    /// Whether nothing differs from what was requested.
     pub fn is_empty(&self) -> bool {
         self.applications.is_empty() && self.components.is_empty() && self.not_started.is_empty()
     }
 }
 
-/// A plan that the manager is working on.
+/// A plan in progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanningDocument {
-    /// Which one.
+    /// Its number.
     pub id: u64,
     /// What is planned.
     pub about: String,
-    /// For how long, in milliseconds.
+    /// Time so far, in milliseconds.
     pub for_ms: u64,
-    /// Which of the planner's goals it works on, from 1.
+    /// The planner's current goal, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<usize>,
     /// The best value so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<String>,
-    /// No value can be better than this.
+    /// Bound: no value can be better than this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
 }
@@ -413,6 +413,6 @@ pub struct Cancellation {
     /// itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone_by: Option<u64>,
-    /// Everything about it comes after this event.
+    /// All events about it have higher numbers.
     pub events_after: u64,
 }

@@ -1,15 +1,15 @@
-//! What was asked, in a few words: for the history, where the whole change would be too much.
+//! A short description of a request, for the history, where the whole change would be too long.
 
 use protocol::{Edit, manager::Request};
 
-/// At most so many things are named; the others are counted.
+/// Maximum number of things that are named; the rest are only counted.
 const NAMED_MAX: usize = 3;
 
-/// A request in a few words.
+/// A short description of a request.
 pub fn in_words(request: &Request) -> String {
     match request {
         Request::Make(change) => {
-            let named: Vec<String> = change.edits.iter().take(NAMED_MAX).map(wish_in_words).collect();
+            let named: Vec<String> = change.edits.iter().take(NAMED_MAX).map(edit_in_words).collect();
             let more = change.edits.len() - named.len();
             let text = named.join(", ");
             match (named.is_empty(), more) {
@@ -25,7 +25,7 @@ pub fn in_words(request: &Request) -> String {
     }
 }
 
-fn wish_in_words(edit: &Edit) -> String {
+fn edit_in_words(edit: &Edit) -> String {
     match edit {
         Edit::AddVm { vm } => format!("add vm {vm}"),
         Edit::RemoveVm { vm } => format!("remove vm {vm}"),

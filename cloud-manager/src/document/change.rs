@@ -1,7 +1,7 @@
-//! A change as people write it, and how it becomes one that the manager can check.
+//! A change as operators write it, and its conversion to one that the manager can check.
 //!
-//! Names, needs and bindings are plain text here. [`NewChange::read`] checks all of them and says everything that is wrong
-//! at once; whether the change *fits* what there is, only the manager can say.
+//! Names, needs and bindings are plain text here. [`NewChange::read`] checks all of them and returns every error at once;
+//! whether the change *fits* the present configuration, only the manager can say.
 
 use super::recipe;
 use protocol::{Change, Edit, Export, Import, Kind, Name, Need, Operation, Patience, Strategy, Wire};
@@ -10,40 +10,40 @@ use serde_json::Value;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use utoipa::ToSchema;
 
-/// What is to be different, as a whole.
+/// A change, as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewChange {
-    /// How additions and removals meet: `down-then-up`, `up-then-down` or `together`.
+    /// Order of additions and removals: `down-then-up`, `up-then-down` or `together`.
     #[serde(default)]
     #[schema(value_type = String, example = "together")]
     pub strategy: Strategy,
     /// Whether imports may be left without providers; their components then wait.
     #[serde(default)]
     pub incomplete: bool,
-    /// One thing each that is to be different.
+    /// The edits.
     pub edits: Vec<EditDocument>,
 }
 
-/// One thing that is to be different.
+/// One edit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EditDocument {
     /// A new VM.
     AddVm(NewVm),
-    /// The VM of this name goes, with all its components.
+    /// Remove the VM with this name, with all its components.
     RemoveVm(String),
     /// A new component.
     AddComponent(NewComponent),
-    /// The component of this name goes, with all its bindings.
+    /// Remove the component with this name, with all its bindings.
     RemoveComponent(String),
-    /// The component of this name stops and starts again.
+    /// Stop and start the component with this name.
     RestartComponent(String),
-    /// An import now needs another number of providers.
+    /// Change the number of providers that an import needs.
     SetNeed(NewNeed),
     /// A new binding, written `client.import → provider.export`.
     Bind(String),
-    /// The binding goes.
+    /// Remove the binding.
     Unbind(String),
 }
 
@@ -53,7 +53,7 @@ pub enum EditDocument {
 pub struct NewVm {
     /// Its name.
     pub name: String,
-    /// The cloud that makes it, such as `local`; without one, an agent joins by itself with a token.
+    /// The cloud that creates it, such as `local`; without one, an agent joins by itself with a token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cloud: Option<String>,
 }
@@ -64,16 +64,16 @@ pub struct NewVm {
 pub struct NewComponent {
     /// Its name.
     pub name: String,
-    /// The VM it lives on.
+    /// Its VM.
     pub vm: String,
-    /// What it needs, by the import's name.
+    /// Its imports, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub imports: BTreeMap<String, NewImport>,
-    /// What it offers, by the export's name.
+    /// Its exports, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub exports: BTreeMap<String, NewExport>,
-    /// How stubbornly failed operations (`prepare`, `start`, `run`, `rebind`, `stop`, `purge`) are tried again; what is not
-    /// listed is tried as usual.
+    /// Retries of failed operations (`prepare`, `start`, `run`, `rebind`, `stop`, `purge`); the default for operations that
+    /// are not listed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub patience: BTreeMap<String, NewPatience>,
     /// How its operations are carried out; the VM's agent reads it.
@@ -88,13 +88,13 @@ pub struct NewComponent {
 pub struct NewImport {
     /// The export it can be bound to.
     pub export: String,
-    /// That many started providers, to start and to stay up.
+    /// This many started providers are needed to start and to stay up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strong: Option<u32>,
-    /// Runs without; that many should be bound in the end. 0: optional.
+    /// Runs without; this many should be bound in the end. 0: optional.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weak: Option<u32>,
-    /// The announced values of that many providers, started or not.
+    /// The announced values of this many providers, started or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<u32>,
 }
@@ -103,28 +103,28 @@ pub struct NewImport {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewExport {
-    /// The names of the values that travel with it.
+    /// The names of its values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
-    /// At most that many clients.
+    /// Maximum number of clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u32>,
 }
 
-/// How stubbornly a failed operation is tried again.
+/// Retries of a failed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPatience {
-    /// How many times before a person is asked.
+    /// The number of retries before manual action is required.
     pub retries: u32,
     /// The pause before the first retry.
     pub pause_ms_first: u64,
-    /// By how much each further pause is longer.
+    /// The factor by which each further pause is longer.
     #[serde(default = "one")]
     pub factor: u32,
 }
 
-/// An import now needs another number of providers.
+/// A new number of providers for an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewNeed {
@@ -140,16 +140,16 @@ fn one() -> u32 {
     1
 }
 
-/// How stubbornly an operation is tried again if nothing else is said: three times within some ten seconds, and a component
-/// that dies is started again a few times before a person is asked.
+/// The default retries of an operation: three within about ten seconds; a component that dies is restarted a few times
+/// before manual action is required.
 pub fn usual_patience(operation: Operation) -> Patience {
     let retries = if operation == Operation::Run { 5 } else { 3 };
     Patience { retries, pause_ms_first: 1_000, factor: 2 }
 }
 
 impl NewChange {
-    /// Checks every name, need and binding; returns the change and the cloud of each new VM that has one, or everything
-    /// that is wrong, each with its place.
+    /// Checks every name, need and binding; returns the change and the cloud of each new VM that has one, or all errors, each
+    /// with its place.
     pub fn read(&self) -> Result<(Change, BTreeMap<Name, String>), Vec<String>> {
         let mut reading = Reading::default();
         let mut clouds = BTreeMap::new();
@@ -169,7 +169,7 @@ impl NewChange {
 }
 
 impl NewComponent {
-    /// A component as it could be added again.
+    /// A component in the form in which it can be added again.
     pub fn of(name: &Name, vm: &Name, kind: &Kind) -> Self {
         let import = |import: &Import| {
             let blank = NewImport { export: import.export.to_string(), ..NewImport::default() };
@@ -196,10 +196,10 @@ impl NewComponent {
     }
 }
 
-/// A binding written `client.import → provider.export`; `->` will do for the arrow. The last dot of each side counts, so
-/// that components may have dots in their names.
+/// Reads a binding, `client.import → provider.export`; `->` is accepted for the arrow. The last dot of each side counts, so
+/// that component names may contain dots.
 pub fn read_binding(text: &str) -> Result<Wire, String> {
-    let wrong = || format!("{text:?} is no binding (write it like \"app.db → database.sql\")");
+    let wrong = || format!("{text:?} is not a binding (write it like \"app.db → database.sql\")");
     let (client, provider) = text.split_once('→').or_else(|| text.split_once("->")).ok_or_else(wrong)?;
     let port = |side: &str| {
         let (component, port) = side.trim().rsplit_once('.').ok_or_else(wrong)?;
@@ -210,7 +210,7 @@ pub fn read_binding(text: &str) -> Result<Wire, String> {
     Ok(Wire { client, import, provider, export })
 }
 
-/// The place that is being read, and all that was found wrong so far.
+/// The place that is being read, and all errors so far.
 #[derive(Default)]
 struct Reading {
     place: Vec<String>,
@@ -237,10 +237,12 @@ impl Reading {
         self.at(place, |reading| reading.take(Name::new(text)))
     }
 
-    /// The name of an import or export; bindings are written with a dot before it, so it has none itself.
+    /// The name of an import or export; it contains no dot, because bindings are written with a dot before it.
     fn port(&mut self, text: &str) -> Option<Name> {
         if text.contains('.') {
-            self.wrong("the name of an import or export has no dot (bindings are written component.import)");
+            self.wrong(
+                "the name of an import or export must not contain a dot (bindings are written component.import)",
+            );
         }
         self.take(Name::new(text))
     }
@@ -307,7 +309,7 @@ impl Reading {
             (None, Some(number), None) => Need::Weak(number),
             (None, None, Some(number)) => Need::Value(number),
             _ => {
-                self.wrong("an import is one of strong, weak and value, not several");
+                self.wrong("an import can have only one of strong, weak and value");
                 return None;
             }
         };

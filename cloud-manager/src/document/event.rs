@@ -1,4 +1,4 @@
-//! What has happened: events, and the record of a change that follows from them.
+//! Events, and the record of a change that follows from them.
 
 use super::{ComponentStatus, EventKind, Phase};
 use crate::handle::Event;
@@ -9,16 +9,16 @@ use protocol::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// One thing that happened.
+/// An event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventDocument {
-    /// Its place among all that happened.
+    /// Its number.
     pub number: u64,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What kind of thing.
+    /// Its kind.
     pub what: EventKind,
-    /// The same for people, in one sentence.
+    /// A description, in one sentence.
     pub text: String,
     /// The change it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,12 +38,12 @@ pub struct EventDocument {
     /// The operation that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// What was asked; or the end of what an operation wrote.
+    /// What was requested; or the end of an operation's output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// Events that were asked for are too old to be known any more.
+/// Events that were requested but are no longer stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Gap {
     /// The first one missing.
@@ -52,12 +52,12 @@ pub struct Gap {
     pub to: u64,
 }
 
-/// What is known of a change, done or not.
+/// What is known about a change, done or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChangeRecord {
     /// Its number.
     pub change: u64,
-    /// What was asked, in a few words.
+    /// What was requested, in short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
     /// The name of the token that asked for it.
@@ -68,10 +68,10 @@ pub struct ChangeRecord {
     /// The change that went back to an earlier version of what this one made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolled_back_by: Option<u64>,
-    /// When it was accepted, in milliseconds since 1970; unknown if that was too long ago.
+    /// When it was accepted, in milliseconds since 1970; absent if that is no longer stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_at_ms: Option<u64>,
-    /// When it was done; not yet, if absent.
+    /// When it was done; absent if it is not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done_at_ms: Option<u64>,
     /// Whether it was cancelled.
@@ -79,8 +79,8 @@ pub struct ChangeRecord {
     pub cancelled: bool,
     /// Its phases so far.
     pub phases: Vec<PhaseRecord>,
-    /// What happened while it ran, if this one change was asked for. Changes that run side by side share what is not
-    /// said of one change alone.
+    /// The events while it ran, if only this change was requested. Changes that run at the same time share the events that
+    /// do not belong to one change alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventDocument>,
 }
@@ -122,7 +122,7 @@ pub struct PhaseRecord {
     /// When it was posted, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posted_at_ms: Option<u64>,
-    /// When it was done; not yet, if absent.
+    /// When it was done; absent if it is not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done_at_ms: Option<u64>,
 }
@@ -204,12 +204,10 @@ impl From<&Event> for EventDocument {
                     ..blank
                 }
             }
-            News::VmInstantiated(id) => vm(EventKind::VmMade, *id, &|name| format!("vm {name} is made")),
+            News::VmInstantiated(id) => vm(EventKind::VmMade, *id, &|name| format!("vm {name} is created")),
             News::VmNotInstantiated(id, detail) => Self {
                 detail: Some(detail.to_string()),
-                ..vm(EventKind::VmNotMade, *id, &|name| {
-                    format!("vm {name} could not be made; the cloud will be asked again")
-                })
+                ..vm(EventKind::VmNotMade, *id, &|name| format!("vm {name} could not be created; the cloud will retry"))
             },
             News::VmIs(id, state) => {
                 let says = match state {

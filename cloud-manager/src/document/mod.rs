@@ -1,9 +1,8 @@
-//! What the operator's API takes and gives: plain data, with names that people understand.
+//! The documents of the operator's API, as plain data.
 //!
-//! What comes in is text until it is checked: [`change`] turns it into a [`protocol::Change`], or says everything that is
-//! wrong with it, each with its place. What goes out is in [`state`] (how things are), [`event`] (what has happened) and
-//! [`answer`] (what became of a request); [`why`] gives the reasons. [`application`] is about applications, and [`plan`] is
-//! the one document that says what will happen.
+//! Input is text until it is checked: [`change`] turns it into a [`protocol::Change`], or returns all errors, each with its
+//! place. Output is in [`state`] (the present state), [`event`] (events) and [`answer`] (answers to requests); [`why`] has
+//! the reasons. [`application`] is about applications, and [`plan`] is the one document that says what will happen.
 
 pub mod answer;
 pub mod application;
@@ -18,13 +17,13 @@ pub mod standing;
 pub mod state;
 pub mod why;
 
-/// A name as a shell takes it: those of applications have brackets, which mean something else there.
+/// A name as a shell argument: names of applications' parts have brackets, which are special to shells.
 pub fn quoted(name: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "-_./:@".contains(letter);
     if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
-/// A length of time, as exact as people care.
+/// A duration, rounded for display.
 pub fn lasting(time: std::time::Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {

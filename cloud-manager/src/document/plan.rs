@@ -1,4 +1,4 @@
-//! What will happen: the one document that answers "what would this do?", for applications and for single changes alike.
+//! The plan: the one document that says what a request would do, for applications and for single changes alike.
 
 use application::{Choice, Difference, Key, Secret};
 use protocol::Strategy;
@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// What a request would change, and what that would do. Nothing was changed.
+/// What a request would change, and the effects. Nothing was changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Plan {
-    /// Each application that it is about; none, if single components were asked for.
+    /// Each application concerned; empty for single components.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<ApplicationPlan>,
     /// Order of additions and removals: `down-then-up`, `up-then-down` or `together`.
     #[schema(value_type = String, example = "up-then-down")]
     pub strategy: Strategy,
-    /// How many changes, one after the other, lead there.
+    /// The number of changes, one after the other.
     pub steps: usize,
-    /// How many edits those changes have.
+    /// The number of edits in those changes.
     pub edits: usize,
-    /// The secrets of components that come. The manager lacks the text of those that are not `kept`.
+    /// The secrets of new components. The manager lacks the text of those that are not `kept`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<SecretUse>,
-    /// What happens when, and who is affected.
+    /// What happens when, and what is affected.
     pub forecast: Forecast,
-    /// What works, but perhaps not as its author thinks.
+    /// Warnings: what is valid, but perhaps not intended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
-    /// The application before and after, as SVG, if that was asked for.
+    /// The application before and after, as SVG, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<String>,
-    /// The requests that lead there from an empty system, for the explorer, if that was asked for.
+    /// The requests that lead there from an empty system, for the explorer, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Object)]
     pub script: Option<serde_json::Value>,
@@ -43,43 +43,43 @@ impl Plan {
     }
 }
 
-/// What a request would change of one application.
+/// What a request would change in one application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ApplicationPlan {
     /// The application.
     pub application: String,
-    /// The version that this plan starts from; 0 if it is new. A request that names it is refused if it is another by then.
+    /// The version that this plan starts from; 0 if it is new. A request with this version is refused if it has changed.
     pub version: u64,
-    /// How many VMs there will be.
+    /// The resulting number of VMs.
     pub vms: usize,
-    /// How many components.
+    /// The resulting number of components.
     pub components: usize,
-    /// How many bindings.
+    /// The resulting number of bindings.
     pub bindings: usize,
-    /// What differs from what there is.
+    /// Differences from the present configuration.
     #[schema(value_type = Object)]
     pub difference: Difference,
-    /// The VM of each component that comes.
+    /// The VM of each new component.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Object)]
     pub places: BTreeMap<Key, Key>,
-    /// Components that stop and start again, and why.
+    /// Components that restart, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Object)]
     pub restarts: BTreeMap<Key, Vec<String>>,
     /// How many other things differ from what was applied, and stay so.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left: usize,
-    /// How many components a load needs, where a load was given.
+    /// The number of components that a load needs, if a load was given.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counts: BTreeMap<String, u32>,
-    /// Whether the files say the same as those that were applied last.
+    /// Whether the files are the same as those that were applied last.
     pub same_files: bool,
-    /// What the planner says of the placement, where it was left to it.
+    /// The planner's statement about the placement, if it was left to the planner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Object)]
     pub placement: Option<Choice>,
-    /// Cost of moving fewer components, if that was asked for.
+    /// Cost of moving fewer components, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trade_offs: Vec<TradeOff>,
 }
@@ -92,63 +92,63 @@ fn is_zero(number: &usize) -> bool {
 /// One choice between cost and disruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TradeOff {
-    /// What all VMs cost.
+    /// The cost of all VMs.
     pub cost: i64,
-    /// How many components are stopped.
+    /// The number of components that stop.
     pub stopped: i64,
-    /// Whether it is proven that nothing is better.
+    /// Whether it is proven optimal.
     pub proven: bool,
 }
 
-/// A secret of a component that comes.
+/// A secret of a new component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SecretUse {
-    /// Where its text comes from.
+    /// The source of its text.
     #[schema(value_type = Object)]
     #[serde(flatten)]
     pub secret: Secret,
-    /// Whether the manager has its text, from an earlier version.
+    /// Whether the manager has its text from an earlier version.
     pub kept: bool,
 }
 
-/// What a change would do, as the manager's own rules and a simulation of them say.
+/// What a change would do, according to the manager's own rules and a simulation of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Forecast {
     /// Why the manager would refuse it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
-    /// How many components would be started in the end.
+    /// The number of components that would be started in the end.
     pub started: usize,
-    /// How many would not be.
+    /// The number of components that would not be.
     pub not_started: usize,
     /// Every component that would be different in the end.
     pub differences: Vec<ComponentDifference>,
     /// The components that run now, stay, and may stop on the way, even if they are started again in the end.
     pub may_stop: Vec<String>,
-    /// How long it takes, in seconds of known and assumed operations; absent if it never ends or was not simulated.
+    /// The duration in seconds, from known and assumed durations of operations; absent if it never ends or was not simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Whether the lengths of all operations on the critical path were declared or learned.
+    /// Whether the durations of all operations on the critical path were declared or learned.
     pub known: bool,
     /// Why it was not simulated, if it was not: then the fields below are empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_simulated: Option<String>,
-    /// The operations that add up to `seconds`.
+    /// The critical path: the operations that add up to `seconds`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub critical_path: Vec<String>,
-    /// Who stops on the way and is there in the end.
+    /// Components that stop on the way and exist in the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stopped: Vec<String>,
-    /// How many starts there are.
+    /// The number of starts.
     pub starts: u64,
-    /// How many stops.
+    /// The number of stops.
     pub stops: u64,
-    /// How many messages are sent.
+    /// The number of messages.
     pub messages: u64,
     /// What begins when, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moments: Vec<Moment>,
-    /// Who sends what to whom, in one of the orders in which it may happen; empty if it is much.
+    /// The messages, with sender and receiver, in one of the possible orders; empty if there are too many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<String>,
 }
@@ -158,23 +158,23 @@ pub struct Forecast {
 pub struct Moment {
     /// In seconds after the first change was accepted.
     pub at: f64,
-    /// In which of several changes, one after the other, from 0.
+    /// The index of the change, from 0, if there are several.
     pub step: usize,
-    /// Who begins to stop.
+    /// Components that begin to stop.
     pub stop: Vec<String>,
-    /// Who begins to start.
+    /// Components that begin to start.
     pub start: Vec<String>,
 }
 
-/// How a component stands, now or in the end.
+/// The standing of a component, now or in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// There is none.
+    /// It does not exist.
     Absent,
     /// It is started.
     Started,
-    /// It is there and not started.
+    /// It exists and is not started.
     NotStarted,
 }
 
@@ -193,11 +193,11 @@ impl std::fmt::Display for Standing {
 pub struct ComponentDifference {
     /// Its name.
     pub component: String,
-    /// Where it lives.
+    /// Its VM.
     pub vm: String,
-    /// How it is now.
+    /// Its present standing.
     pub now: Standing,
-    /// How it would be.
+    /// Its standing in the end.
     pub then: Standing,
     /// Why it would not be started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

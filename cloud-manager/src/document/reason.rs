@@ -1,19 +1,19 @@
-//! Why an operation failed, for people: first what failed, then what was written.
+//! The reason of a failed operation, for display: first what failed, then its output.
 
-/// Of what was written, so many lines from the beginning and from the end. A check that failed comes first, the program that
-/// was checked last.
+/// Number of lines of output from the beginning and from the end. The output of a failed check comes first, that of the
+/// checked program last.
 const FIRST_MAX: usize = 3;
 const LAST_MAX: usize = 5;
 
 /// What failed, in one line.
 pub fn first(operation: Option<&str>, detail: &str) -> String {
     let line = detail.lines().next().unwrap_or_default();
-    // Which operation it was is said before the reason already.
+    // The operation is already named before the reason.
     let again = operation.map(|it| format!("{it}: ")).unwrap_or_default();
     line.strip_prefix(&again).unwrap_or(line).to_owned()
 }
 
-/// What was written, below it.
+/// The output, below it.
 pub fn rest(detail: &str) -> String {
     let lines: Vec<&str> = detail.lines().skip(1).collect();
     let line = |it: &&str| format!("    {it}\n");
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_failed_comes_first_and_what_was_written_below() {
+    fn the_failed_operation_comes_first_and_its_output_below() {
         let detail = "start: not ready within 5s; the last check: exit code 3\nboom\ndoing start";
         assert_eq!(first(Some("start"), detail), "not ready within 5s; the last check: exit code 3");
         assert_eq!(rest(detail), "    boom\n    doing start\n");

@@ -1,12 +1,12 @@
-//! A recipe as it comes in: read once here, so that what an agent could not carry out is refused before anything changes.
+//! A recipe in a request: read once here, so that an invalid recipe is refused before anything changes.
 
 use recipe::Recipe;
 use serde_json::{Map, Value, json};
 
-/// The version of a recipe that does not say its own.
+/// The default version of the recipe format.
 const VERSION: u32 = 1;
 
-/// The recipe in a document, or what is wrong with it. No recipe at all is one without operations.
+/// The recipe in a document, or an error. An absent recipe has no operations.
 pub fn read(recipe: &Value) -> Result<Recipe, String> {
     let mut recipe = match recipe {
         Value::Null => Map::new(),
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_announced_before_the_start_has_to_be_prepared() {
+    fn values_announced_before_the_start_have_to_be_prepared() {
         let prepares = |recipe: Value| read(&recipe).unwrap().prepares();
         assert!(!prepares(json!({})));
         assert!(!prepares(json!({ "operations": { "start": { "process": { "run": "x" } } } })));
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_could_not_carry_out_is_refused_at_the_door() {
+    fn a_recipe_that_an_agent_could_not_carry_out_is_refused() {
         let wrong = read(&json!({ "operations": { "rebind": { "run": "x" } } })).unwrap_err();
         assert!(wrong.contains("expected `command` or `signal`"), "{wrong}");
         assert!(read(&json!([])).is_err());

@@ -1,17 +1,17 @@
-//! Secrets in recipes: nobody is shown their texts, and who takes a recipe over takes them over without seeing them.
+//! Secrets in recipes: their texts are never shown, and a copied recipe keeps them without showing them.
 //!
-//! Where a secret would stand in a document, it says whose it is: `••• of shop/app[0]`. Written back like that, it is
-//! filled in with the text that this component has.
+//! In a document, a reference to its owner replaces a secret's text: `••• of shop/app[0]`. When such a document is sent
+//! back, the reference is replaced by the text that this component has.
 
 use super::{EditDocument, NewChange, NewComponent};
 use protocol::{Name, manager::Book};
 use serde_json::Value;
 
-/// What stands in the place of a secret, before the name of the component that has it.
+/// The placeholder of a secret, before the name of the component that has it.
 const WHOSE: &str = "••• of ";
 
 impl NewComponent {
-    /// The same, with whose they are in the place of secrets.
+    /// The same component, with references in the place of secrets.
     pub fn without_secrets(mut self) -> Self {
         let secrets = self.recipe.get_mut("secrets").and_then(Value::as_object_mut);
         for text in secrets.into_iter().flat_map(|it| it.values_mut()) {
@@ -22,7 +22,7 @@ impl NewComponent {
 }
 
 impl NewChange {
-    /// Whether secrets are to be taken over.
+    /// Whether it contains references to secrets.
     pub fn takes_secrets_over(&self) -> bool {
         let recipes = self.edits.iter().filter_map(|edit| match edit {
             EditDocument::AddComponent(NewComponent { recipe, .. }) => Some(recipe),
@@ -32,7 +32,7 @@ impl NewChange {
         texts.filter_map(Value::as_str).any(|text| text.starts_with(WHOSE))
     }
 
-    /// Fills in secrets that are taken over; says which cannot be.
+    /// Replaces references by the secrets' texts; returns those that cannot be replaced.
     pub fn take_secrets_over(&mut self, book: &Book) -> Vec<String> {
         let mut problems = Vec::new();
         for edit in &mut self.edits {

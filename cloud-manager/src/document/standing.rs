@@ -1,11 +1,11 @@
-//! How things stand, as closed lists: states of components, health of VMs, kinds of events, phases, needs.
+//! Closed lists for the documents: states of components, health of VMs, kinds of events, phases, needs.
 
 use protocol::{ComponentState, Need, manager::PhaseKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use utoipa::ToSchema;
 
-/// The state of a component; which operation failed stands beside it.
+/// The state of a component; the failed operation is a separate field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComponentStatus {
@@ -15,11 +15,11 @@ pub enum ComponentStatus {
     Stopped,
     /// It is being started.
     Starting,
-    /// Its check passes.
+    /// Its readiness check passes.
     Started,
     /// It is being stopped.
     Stopping,
-    /// An operation failed for good.
+    /// An operation failed permanently.
     Failed,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for VmHealth {
     }
 }
 
-/// What kind of thing has happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
@@ -90,17 +90,17 @@ pub enum EventKind {
     ChangeDone,
     /// A change is being cancelled.
     Cancelling,
-    /// A cancelled change has come to its end.
+    /// A cancelled change has ended.
     ChangeCancelled,
-    /// A component is in another state.
+    /// The state of a component changed.
     ComponentIs,
     /// A component is gone.
     ComponentGone,
-    /// An operation of a component failed for good.
+    /// An operation of a component failed permanently.
     OperationFailed,
-    /// A VM was made.
+    /// A VM was created.
     VmMade,
-    /// A VM could not be made.
+    /// A VM could not be created.
     VmNotMade,
     /// All components of a VM are started, or not any more.
     VmIs,
@@ -115,7 +115,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Whether a change has come to its end with it.
+    /// Whether it ends a change.
     pub fn ends_change(self) -> bool {
         matches!(self, Self::ChangeDone | Self::ChangeCancelled)
     }
@@ -156,7 +156,7 @@ impl From<PhaseKind> for Phase {
     }
 }
 
-/// What it does, for people.
+/// A description.
 impl fmt::Display for Phase {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

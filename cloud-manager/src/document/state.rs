@@ -1,4 +1,4 @@
-//! How things are: VMs, components, bindings, and the changes that are not done.
+//! The present state: VMs, components, bindings, and the changes that are not done.
 
 use super::{ApplicationDocument, ComponentStatus, NeedText, Phase, VmHealth};
 use serde::{Deserialize, Serialize};
@@ -7,15 +7,15 @@ use utoipa::ToSchema;
 /// Everything at a glance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Status {
-    /// When this was so, in milliseconds since 1970.
+    /// The time of this state, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The latest event; what comes after it is not in here.
+    /// The latest event that is included.
     pub newest_event: u64,
-    /// How many there are of each.
+    /// The numbers of each.
     pub summary: Summary,
-    /// What a person should look at, the worst first.
+    /// What an operator should look at, most urgent first.
     pub attention: Vec<String>,
-    /// The clouds that can make VMs.
+    /// The clouds that can create VMs.
     #[serde(default)]
     pub clouds: Vec<String>,
     /// Every application.
@@ -31,7 +31,7 @@ pub struct Status {
     pub changes: Vec<RunningChange>,
 }
 
-/// How many there are of each.
+/// The numbers of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Summary {
     /// VMs.
@@ -42,7 +42,7 @@ pub struct Summary {
     pub components: usize,
     /// Components that are started.
     pub components_started: usize,
-    /// Components of which an operation failed for good.
+    /// Components with a permanently failed operation.
     pub components_failed: usize,
     /// Bindings.
     pub bindings: usize,
@@ -57,21 +57,21 @@ pub struct Summary {
 pub struct Vm {
     /// Its name.
     pub name: String,
-    /// Its number, once it is asked for.
+    /// Its number, once the cloud was asked to create it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
     /// Whether its agent answers.
     pub health: VmHealth,
-    /// How many components live there.
+    /// The number of its components.
     pub components: usize,
-    /// How many of them are started.
+    /// The number of them that are started.
     pub started: usize,
-    /// It is removed and on its way out.
+    /// It is being removed.
     pub leaving: bool,
     /// An operator drained it: no component is placed on it.
     #[serde(default)]
     pub drained: bool,
-    /// It is lost, every neighbour has forgotten it, and no application asks for it any more.
+    /// It is lost, every neighbour has forgotten it, and no application needs it any more.
     #[serde(default)]
     pub past: bool,
 }
@@ -84,14 +84,14 @@ pub struct Component {
     /// Its number, once it is ordered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
-    /// Where it lives.
+    /// Its VM.
     pub vm: String,
     /// Its state.
     pub state: ComponentStatus,
     /// Since when, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
-    /// How long it was prepared, in milliseconds, if it waited for nobody meanwhile and it is remembered.
+    /// How long its preparation took, in milliseconds, if it did not wait for providers and this is still stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepare_ms: Option<u64>,
     /// How long its last start took.
@@ -100,50 +100,50 @@ pub struct Component {
     /// How long its last stop took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_ms: Option<u64>,
-    /// Which operation failed, if one did.
+    /// The failed operation, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_operation: Option<String>,
-    /// The end of what that operation wrote.
+    /// The end of that operation's output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// How often it ended by itself, if it ever did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deaths: Option<Deaths>,
-    /// Whether it is expected to be started when all that was ordered has come to rest.
+    /// Whether it should be started once all orders have been carried out.
     pub expected: bool,
-    /// It is removed and on its way out.
+    /// It is being removed.
     pub leaving: bool,
-    /// What it waits for, if it is not yet as expected.
+    /// What it waits for, if it is not yet in the expected state.
     pub waits_for: Vec<String>,
 }
 
-/// How often a component that was started ended by itself, as far as it is remembered. Being replaced begins it anew.
+/// How often a started component ended by itself, as far as stored. The count restarts when the component is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Deaths {
-    /// How often.
+    /// The count.
     pub times: u32,
-    /// When for the first time, in milliseconds since 1970.
+    /// The first time, in milliseconds since 1970.
     pub first_at_ms: u64,
-    /// When last.
+    /// The last time.
     pub last_at_ms: u64,
 }
 
-/// A component with all that it needs and offers.
+/// A component with its imports, exports and bindings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ComponentDetail {
     /// The component.
     pub component: Component,
-    /// What it needs.
+    /// Its imports.
     pub imports: Vec<ImportState>,
-    /// What it offers.
+    /// Its exports.
     pub exports: Vec<String>,
-    /// What it borrows.
+    /// The bindings of its imports.
     pub borrows: Vec<Binding>,
-    /// What it lends.
+    /// The bindings of its exports.
     pub lends: Vec<Binding>,
 }
 
-/// How an import stands.
+/// The state of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ImportState {
     /// Its name.
@@ -152,25 +152,25 @@ pub struct ImportState {
     pub export: String,
     /// What it needs.
     pub need: NeedText,
-    /// How many providers it is bound to.
+    /// The number of providers it is bound to.
     pub bound: usize,
-    /// How many of them it may use.
+    /// The number of them that it may use.
     pub held: usize,
 }
 
 /// A binding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Binding {
-    /// As it is written: `client.import → provider.export`.
+    /// Its text: `client.import → provider.export`.
     pub binding: String,
     /// Its number, once it is ordered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
-    /// The component that borrows.
+    /// The client.
     pub client: String,
     /// Its import.
     pub import: String,
-    /// The component that lends.
+    /// The provider.
     pub provider: String,
     /// Its export.
     pub export: String,
@@ -178,7 +178,7 @@ pub struct Binding {
     pub need: NeedText,
     /// Whether the client may use it now.
     pub held: bool,
-    /// It is removed and on its way out.
+    /// It is being removed.
     pub leaving: bool,
 }
 
@@ -187,22 +187,22 @@ pub struct Binding {
 pub struct RunningChange {
     /// Its number.
     pub change: u64,
-    /// What was asked, in a few words.
+    /// What was requested, in short.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
     /// When it was accepted, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_at_ms: Option<u64>,
-    /// The phase under way; none while it waits for an earlier change.
+    /// The phase in progress; absent while it waits for an earlier change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
     /// The phases that are done.
     pub phases_done: Vec<Phase>,
-    /// How many things it waits for.
+    /// The number of things it waits for.
     pub waiting: usize,
-    /// What it waits for, the first of them.
+    /// What it waits for; only the first few.
     pub waits_for: Vec<String>,
-    /// The components among them, and among those that an earlier change waits for which this one waits for, of which an
-    /// operation failed for good: it waits until an operator acts.
+    /// The components with a permanently failed operation among those, and among those that an earlier change waits for if this
+    /// one waits for it: manual action required.
     pub stuck_on: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Who is let in: agents that join with a token, agents whose certificate is renewed, and agents on this machine.
+//! Admission of agents: those that join with a token, those that renew their certificate, and those on this machine.
 
 use super::{Executor, first_news};
 use crate::machine::LocalEvent;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
 impl Executor {
-    /// Lets an agent on this machine in without a token: its certificate is put where it looks for it.
+    /// Admits an agent on this machine without a token: writes its certificate into its data directory.
     pub(super) fn prepare(&mut self, vm: VmId, name: &Name) -> Result<(), Error> {
         let directory = self.local.identity_directory(vm)?;
         let name = VmName::parse(&name.to_string())?;
@@ -20,7 +20,7 @@ impl Executor {
         Ok(())
     }
 
-    /// Answers an agent that wants to join or to renew its certificate.
+    /// Answers an agent that asks to join or to renew its certificate.
     pub(super) async fn admit(&mut self, request: IdentityRequest) -> Result<Grant, Error> {
         let now = Timestamp::now();
         match request {
@@ -40,7 +40,7 @@ impl Executor {
         }
     }
 
-    /// The number under which an agent of that name joins; a VM that is not in the book is added.
+    /// The number under which an agent with that name joins; a VM that is not in the book is added.
     async fn number_for(&self, name: &VmName) -> Result<VmId, Error> {
         let not_wanted = |why: &str| Error::from(JoinRefusal::NotWanted(why.to_owned()));
         let halting = || not_wanted("the manager is halting");
@@ -66,7 +66,7 @@ impl Executor {
         }
     }
 
-    /// The VM of that name in the book. The outer `None` means that the engine has stopped.
+    /// The VM with that name in the book. The outer `None` means that the engine has stopped.
     async fn awaited(&self, name: &Name) -> Option<Option<(Option<VmId>, Health)>> {
         let name = name.clone();
         self.look(move |manager| manager.machine().book().vm(&name).map(|vm| (vm.id, vm.health))).await

@@ -1,4 +1,4 @@
-//! Calls through the handle: requests of operators, looks at the manager, and questions to agents.
+//! Calls through the handle: requests of operators, views of the manager, and questions to agents.
 
 use super::{Executor, ExecutorMessage};
 use crate::document::asked::in_words;
@@ -30,7 +30,7 @@ impl Executor {
                         Output::Effect(Effect::Submission(posted)) => Some(posted.clone()),
                         _ => None,
                     });
-                    // If the caller has gone, its answer is dropped.
+                    // If the caller is gone, its answer is dropped.
                     posted.map(|posted| answer.send(posted));
                 };
                 self.tell(Message::Happened(LocalEvent::Submitted(submission), Some(Box::new(reply))));
@@ -43,7 +43,7 @@ impl Executor {
                 self.tell(Message::Happened(
                     event,
                     Some(Box::new(move |_| {
-                        // If the caller has gone, its answer is dropped.
+                        // If the caller is gone, its answer is dropped.
                         let _ = answer.send(());
                     })),
                 ));
@@ -51,7 +51,7 @@ impl Executor {
             Call::Look(look) => self.tell(Message::Look(Box::new(|manager: &Manager| look(manager.view())))),
             Call::EventsAfter { number, at_most, answer } => {
                 let look = move |manager: &Manager| {
-                    // If the caller has gone, its answer is dropped.
+                    // If the caller is gone, its answer is dropped.
                     let _ = answer.send(manager.events_after(number).take(at_most).cloned().collect());
                 };
                 self.tell(Message::Look(Box::new(look)));
@@ -81,7 +81,7 @@ impl Executor {
         }
     }
 
-    /// Looks at the manager between two steps; `None` if the engine has stopped.
+    /// Reads the state of the manager between two steps; `None` if the engine has stopped.
     pub(super) async fn look<T: Send + 'static>(&self, look: impl FnOnce(&Manager) -> T + Send + 'static) -> Option<T> {
         let (answer, answered) = oneshot::channel();
         self.tell(Message::Look(Box::new(move |manager: &Manager| drop(answer.send(look(manager))))));
@@ -97,7 +97,7 @@ pub(super) fn first_news<E: Send + 'static>(answer: oneshot::Sender<Result<News,
             _ => None,
         });
         if let Some(news) = news {
-            // If the caller has gone, the answer is dropped; the request is carried out all the same.
+            // If the caller is gone, the answer is dropped; the request is carried out all the same.
             let _ = answer.send(Ok(news));
         }
     })

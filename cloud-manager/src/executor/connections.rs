@@ -1,13 +1,13 @@
-//! Which agents are connected, and which have been away for so long that the machine has to know.
+//! Which agents are connected, and which have been disconnected for so long that the machine has to know.
 
 use protocol::VmId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How long an agent may be away before the machine is told that its VM is silent.
+/// How long an agent may be disconnected before the machine is told that its VM is silent.
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
-/// The agents that are connected, and how often each went away.
+/// The connected agents, and how often each has disconnected.
 #[derive(Default)]
 pub(super) struct Connections {
     connected: BTreeSet<VmId>,
@@ -15,7 +15,7 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// None is connected any more: the engine's links were made anew.
+    /// Marks all as disconnected: the engine's links were re-created.
     pub(super) fn reset(&mut self) {
         self.connected.clear();
     }
@@ -25,7 +25,7 @@ impl Connections {
         self.connected.insert(vm);
     }
 
-    /// The agent of a VM is not connected any more. The number tells this departure from others of the same VM.
+    /// The agent of a VM has disconnected. The returned number identifies this departure.
     pub(super) fn down(&mut self, vm: VmId) -> u64 {
         self.connected.remove(&vm);
         let departure = self.departures.entry(vm).or_default();
@@ -33,7 +33,7 @@ impl Connections {
         *departure
     }
 
-    /// Whether a VM has been away without interruption since that departure.
+    /// Whether a VM has been disconnected without interruption since that departure.
     pub(super) fn is_still_away(&self, vm: VmId, departure: u64) -> bool {
         !self.connected.contains(&vm) && self.departures.get(&vm) == Some(&departure)
     }

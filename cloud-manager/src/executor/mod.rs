@@ -1,9 +1,9 @@
-//! The executor: carries out what the manager's machine asks for, and tells the machine what happens around it.
+//! The executor: carries out what the manager's machine requests, and reports to the machine what happens around it.
 //!
 //! It is one actor with one inbox. It gives tasks to the clouds, sets timers, revokes certificates and watches connections;
-//! [`calls`] has what operators ask for, [`admission`] decides who is let in, [`connections`] knows which agents are there,
-//! and [`port`] is the way from the engine to here. What takes time runs in tasks of its own that report back. Nothing here
-//! decides about reconfiguration: [`protocol::CloudManager`] does.
+//! [`calls`] serves operators, [`admission`] admits agents, [`connections`] knows which agents are connected, and [`port`]
+//! connects the engine to it. Long work runs in separate tasks that report back. Nothing here decides about
+//! reconfiguration: [`protocol::CloudManager`] does.
 
 mod admission;
 mod calls;
@@ -35,38 +35,38 @@ pub(crate) const LOCAL: &str = "local";
 
 type Engine = ActorRef<Message<Manager>>;
 
-/// What the executor reacts to.
+/// The executor's messages.
 pub(crate) enum ExecutorMessage {
     /// An engine has started.
     Resume(Box<Resumption>),
-    /// The machine asks for something.
+    /// The machine requests something.
     CarryOut(Effect),
-    /// A connection was made or has ended.
+    /// A connection was opened or closed.
     Connection(link::Event),
     /// A call through the handle.
     Call(Call),
-    /// An agent wants to join, or to have its certificate renewed.
+    /// An agent asks to join, or to have its certificate renewed.
     IdentityCall(IdentityCall),
-    /// Some time has passed since this departure of the agent of a VM.
+    /// Some time has passed since this departure of a VM's agent.
     StillAway(VmId, u64),
     /// The outcome of a cloud's task.
     FromCloud(CloudOutcome),
-    /// The time for an answer to this question is over.
+    /// The time limit for this question is over.
     QuestionTimeout(u64),
-    /// Two thirds of the lifetime of the manager's own certificate are over.
+    /// The manager's own certificate is due for renewal.
     RenewOwn,
 }
 
 /// The actor; its state is [`Executor`].
 pub(crate) struct ExecutorActor;
 
-/// What the executor starts with.
+/// The settings of the executor.
 pub(crate) struct ExecutorSettings {
     /// Certifies agents.
     pub(crate) authority: Authority,
-    /// Where the manager's own certificate is kept.
+    /// Where the manager's own certificate is stored.
     pub(crate) identity_directory: PathBuf,
-    /// How often that is renewed.
+    /// How often it is renewed.
     pub(crate) renew_every: Duration,
     /// The cloud on this machine.
     pub(crate) local: LocalCloud,
@@ -82,9 +82,9 @@ pub(crate) struct Executor {
     newest: watch::Sender<u64>,
     engine: Option<Engine>,
     connections: Connections,
-    /// VMs that were let in and may not have connected yet.
+    /// VMs that were admitted and may not have connected yet.
     admitted: BTreeSet<VmId>,
-    /// Questions to agents that are not answered yet, and where the answers go.
+    /// Pending questions to agents, and where the answers go.
     questions: BTreeMap<u64, oneshot::Sender<Result<String, CallError>>>,
 }
 
@@ -122,16 +122,16 @@ impl Actor for ExecutorActor {
             ExecutorMessage::Resume(resumption) => executor.resume(&myself, *resumption),
             ExecutorMessage::CarryOut(effect) => {
                 let done = executor.carry_out(&myself, effect);
-                done.inspect_err(|error| tracing::error!(%error, "a VM cannot be revoked"))?;
+                done.inspect_err(|error| tracing::error!(%error, "the certificate of a VM cannot be revoked"))?;
             }
             ExecutorMessage::Connection(event) => executor.notice(&myself, event),
             ExecutorMessage::Call(call) => executor.answer(&myself, call).await,
             ExecutorMessage::IdentityCall(IdentityCall { request, answer }) => {
                 let granted = executor.admit(request).await;
                 if let Err(refused) = &granted {
-                    tracing::warn!(%refused, "an agent was not let in");
+                    tracing::warn!(%refused, "an agent was not admitted");
                 }
-                // If the agent has given up, it asks again and is known then.
+                // If the agent has given up, it asks again, and is known by then.
                 let _ = answer.send(granted);
             }
             ExecutorMessage::StillAway(vm, departure) => {
@@ -158,7 +158,7 @@ impl Actor for ExecutorActor {
 impl Executor {
     fn tell(&self, message: Message<Manager>) {
         if let Some(engine) = &self.engine {
-            // An engine that has failed is restarted, and resumes what it waits for.
+            // A failed engine is restarted, and resumes what is pending.
             let _ = engine.cast(message);
         }
     }
@@ -174,13 +174,13 @@ impl Executor {
         }
     }
 
-    /// Takes up what an engine was waiting for when it stopped.
+    /// Resumes what was pending when the engine stopped.
     fn resume(&mut self, myself: &ActorRef<ExecutorMessage>, resumption: Resumption) {
         self.engine = Some(resumption.engine);
         self.local.manager_is_at(reachable(resumption.address));
         self.newest.send_replace(resumption.last_event);
         self.connections.reset();
-        // The program may have stopped while it ended a VM.
+        // The program may have stopped while it was destroying a VM.
         for peer in self.authority.revoked() {
             self.local.discard(VmId(peer.0), myself);
         }
@@ -228,7 +228,7 @@ impl Executor {
                 self.local.discard(VmId(peer.0), myself);
             }
             Effect::Note(note) => tracing::debug!(?note, "noted"),
-            Effect::Distrusted(peer, why) => tracing::warn!(%peer, why, "a message was not believed"),
+            Effect::Distrusted(peer, why) => tracing::warn!(%peer, why, "a message was rejected"),
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The way from the engine to the executor. Nothing here waits.
+//! The connection from the engine to the executor. Nothing here blocks.
 
 use super::{Engine, ExecutorMessage};
 use crate::machine::{Effect, LocalEvent, Manager};
@@ -11,16 +11,16 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// What an engine that starts, for the first time or after a failure, still has to be done for it.
+/// What is pending when an engine starts, for the first time or after a failure.
 pub(crate) struct Resumption {
     pub(super) engine: Engine,
-    /// Where agents find the manager.
+    /// The address at which agents reach the manager.
     pub(super) address: SocketAddr,
     pub(super) tasks: Vec<(CloudTask, Option<String>)>,
     pub(super) alarms: Vec<(Alarm, Moment)>,
-    /// Rollouts that promote themselves, and when.
+    /// Rollouts that are promoted by a timer, with their due times.
     pub(super) promotions: Vec<(Name, ChangeId, Moment)>,
-    /// The VMs in the book, with the cloud that makes them.
+    /// The VMs in the book, with the cloud that creates them.
     pub(super) vms: Vec<(VmId, Health, Option<String>)>,
     pub(super) last_event: u64,
 }
@@ -28,14 +28,14 @@ pub(crate) struct Resumption {
 /// Hands the engine's effects to the executor.
 pub(crate) struct Port {
     executor: ActorRef<ExecutorMessage>,
-    /// Receives, once, the address at which agents find the manager.
+    /// Receives, once, the address at which agents reach the manager.
     opened: Mutex<Option<oneshot::Sender<SocketAddr>>>,
-    /// The limit of suspicion that the program was started with.
+    /// The timeout for silent VMs that the program was started with.
     suspicion_ms_max: Option<u64>,
 }
 
 impl Port {
-    /// To this executor; `opened` receives, once, the address at which agents find the manager.
+    /// Sends to this executor; `opened` receives, once, the address at which agents reach the manager.
     pub(crate) fn new(
         executor: ActorRef<ExecutorMessage>,
         opened: oneshot::Sender<SocketAddr>,
@@ -53,7 +53,7 @@ impl Port {
 impl EffectHandler<Manager> for Port {
     fn begin(&self, manager: &Manager, address: SocketAddr, engine: Engine) {
         if let Some(opened) = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // The receiver is gone if the program was stopped meanwhile.
+            // The receiver is gone if the program has been stopped.
             let _ = opened.send(address);
         }
         if manager.machine().suspicion_ms_max() != self.suspicion_ms_max {

@@ -1,5 +1,5 @@
-//! Decisions about applications, carried out: what was submitted is posted and remembered in one step, and a rollout goes on
-//! with its next step when the one before has come to rest.
+//! Carries out decisions about applications: a submission is posted and recorded in one step, and a rollout continues with
+//! its next step when the previous one is complete.
 
 use super::{Effect, Manager, NotPosted, Origins, Outputs, Posted};
 use crate::applications::{
@@ -31,7 +31,7 @@ impl Manager {
         let (count, mut ahead) = (steps.len(), VecDeque::from(steps));
         let mut posted = Posted { change: None, versions: BTreeMap::new() };
         let mut first = ahead.pop_front();
-        // A step that only changes labels asks nothing of the machine.
+        // A step that only changes labels needs no change from the machine.
         while first.as_ref().is_some_and(|it| it.change.edits.is_empty()) && !ahead.is_empty() {
             first = ahead.pop_front();
         }
@@ -100,8 +100,8 @@ impl Manager {
         rollout::not_started(application, self.books.manager.book()).map(|it| it.name.clone()).collect()
     }
 
-    /// Asks the machine for the change of a step. The history says what was asked for, this change's edits, and which step
-    /// it is.
+    /// Submits the change of a step to the machine. The history has what was requested, the edits of this change, and which
+    /// step it is.
     fn post(
         &mut self,
         at: Moment,
@@ -123,11 +123,11 @@ impl Manager {
         answer.expect("the machine answers every request by accepting or refusing it")
     }
 
-    /// Keeps what is kept of applications before a change, in case it is undone.
+    /// Saves the state of applications before a change, in case it is undone.
     fn keep_before(&mut self, change: ChangeId, applications: &[Name]) {
         let before = applications.iter().map(|application| {
             let state = self.books.applications.get(application).cloned();
-            // Steps that were not posted are not brought back.
+            // Steps that were not posted are not restored.
             let state = state.map(|it| Json::new(ApplicationState { rollout: None, ..ApplicationState::clone(&it) }));
             Before { application: application.clone(), state }
         });
@@ -135,8 +135,8 @@ impl Manager {
         self.books.before.insert(change, before);
     }
 
-    /// Makes what was asked for before a change be asked for again, because the change is undone. Version numbers are not
-    /// used again: an earlier version that counts again is a new one.
+    /// Restores what was requested before a change, because the change is undone. Version numbers are not reused: an earlier
+    /// version that is restored gets a new number.
     pub(super) fn restore(&mut self, at: Moment, change: ChangeId) {
         for Before { application, state } in self.books.before.remove(&change).unwrap_or_default() {
             let now = self.books.applications.remove(&application);
@@ -157,7 +157,7 @@ impl Manager {
         }
     }
 
-    /// Remembers what becomes of an application.
+    /// Records what becomes of an application.
     fn remember(
         &mut self,
         at: Moment,
@@ -189,7 +189,7 @@ impl Manager {
         }
     }
 
-    /// Posts the next step of every rollout that may go on; ends those that are through.
+    /// Posts the next step of every rollout that may continue; ends those that are complete.
     pub(super) fn advance_rollouts(&mut self, at: Moment, outputs: &mut Outputs) {
         let rolling = self.books.applications.iter().filter(|(_, it)| it.rollout.is_some());
         let rolling: Vec<Name> = rolling.map(|(name, _)| name.clone()).collect();

@@ -1,4 +1,4 @@
-//! Components: what one waits for, seen from whoever asks.
+//! Why a component is not in the state that a user, or another component, wants it in.
 
 use super::{Inquiry, Seen};
 use crate::{
@@ -11,21 +11,21 @@ use protocol::{
 };
 use std::ptr;
 
-/// What whoever waits for a component wants of it.
+/// The state that is wanted of a component.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Desired {
-    /// To be as it is expected to be.
+    /// The expected state.
     AsExpected,
-    /// To be started, because its service is needed.
+    /// Started, because its service is needed.
     Started,
-    /// To announce its values, which it does before it starts.
+    /// Its values announced, which happens before it starts.
     Announced,
-    /// To stop, because it uses somebody who has to.
+    /// Stopped, because it uses a provider that has to stop.
     Stopped,
 }
 
 impl<'a> Inquiry<'a> {
-    /// A component, and why it is not as it is wanted.
+    /// Adds a component, and why it is not in the desired state.
     pub(super) fn component(&mut self, depth: usize, entry: &'a ComponentEntry, desired: Desired) {
         let (name, vm) = (&entry.name, self.book.vm_of(entry));
         if !self.is_news(Seen::Component(name, entry.id), depth, name.as_str()) {
@@ -34,31 +34,28 @@ impl<'a> Inquiry<'a> {
         let place = format!("{name} on vm {}", vm.name);
         match (vm.health, state(entry)) {
             (Health::Suspected(_), was) => {
-                let was = was.map_or("not taken up".into(), |it| it.to_string());
-                self.wrong(depth, entry, format!("{place} was {was} when it was last heard of"));
+                let was = was.map_or("not acknowledged".into(), |it| it.to_string());
+                self.wrong(depth, entry, format!("{place} was {was} when its agent last reported"));
                 self.vm(depth + 1, vm);
             }
             (Health::Awaited, None) => {
-                let goes = if entry.is_leaving() { "is to be removed and was never there" } else { "is not there yet" };
-                self.wrong(depth, entry, format!("{place} {goes}: its VM is not"));
+                let goes = if entry.is_leaving() { "is to be removed and never existed" } else { "does not exist yet" };
+                self.wrong(depth, entry, format!("{place} {goes}: its VM has not joined"));
                 self.vm(depth + 1, vm);
             }
             (_, None) if entry.id.is_none() => {
-                self.wrong(depth, entry, format!("{place} is not ordered yet: it waits for its turn"));
+                self.wrong(depth, entry, format!("{place} is not ordered yet: it waits for a change in progress"));
                 self.all_changes(depth + 1);
             }
             (_, None) => {
-                self.wrong(depth, entry, format!("{place} is ordered, and its agent has yet to take it up"));
+                self.wrong(depth, entry, format!("{place} is ordered, but its agent has not acknowledged the order"));
                 self.unanswered(entry);
             }
             (_, Some(ComponentState::Failed(operation))) => self.failed(depth, entry, operation),
             (_, Some(ComponentState::Starting)) => {
-                let until = if desired == Desired::Stopped { ", which is not interrupted" } else { "" };
+                let until = if desired == Desired::Stopped { "; a start is not interrupted" } else { "" };
                 self.wrong(depth, entry, format!("{place} is starting{until}"));
-                self.remedy(format!(
-                    "holdfast component logs {} shows what it writes meanwhile",
-                    quoted(name.as_str())
-                ));
+                self.remedy(format!("holdfast component logs {} shows its output so far", quoted(name.as_str())));
             }
             (_, Some(now @ (ComponentState::Started | ComponentState::Stopped)))
                 if self.is_going(entry) && self.waits.is_unanswered(entry) =>
@@ -66,7 +63,7 @@ impl<'a> Inquiry<'a> {
                 self.wrong(
                     depth,
                     entry,
-                    format!("{place} is {now}, and its agent has yet to take the order to stop it"),
+                    format!("{place} is {now}, but its agent has not acknowledged the order to stop it"),
                 );
                 self.unanswered(entry);
             }
@@ -76,28 +73,28 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// An agent that answers does so at once; one that does not is suspected after a while.
+    /// An agent that is up acknowledges at once; one that does not is suspected after a while.
     fn unanswered(&mut self, entry: &ComponentEntry) {
         let vm = &self.book.vm_of(entry).name;
         self.remedy(format!("see to it that the agent of vm {vm} runs, if this stays so"));
     }
 
-    /// An operation failed for good.
+    /// An operation failed permanently.
     fn failed(&mut self, depth: usize, entry: &'a ComponentEntry, operation: Operation) {
         let (name, vm) = (&entry.name, &self.book.vm_of(entry).name);
-        let detail = entry.id.and_then(|id| self.chronicle.failure(id));
+        let detail = entry.id.and_then(|id| self.history.failure(id));
         let says = match operation {
-            Operation::Run => format!("{name} on vm {vm} died too often, and a person is needed"),
-            operation => format!("{name} on vm {vm}: {operation} failed, and a person is needed"),
+            Operation::Run => format!("{name} on vm {vm} died too often; manual action required"),
+            operation => format!("{name} on vm {vm}: {operation} failed; manual action required"),
         };
         self.wrong(depth, entry, says);
-        self.why.reasons.last_mut().expect("it was just told").detail = detail;
+        self.why.reasons.last_mut().expect("it was just added").detail = detail;
         let word = quoted(name.as_str());
-        self.remedy(format!("holdfast component logs {word} shows all that it wrote"));
-        self.remedy(format!("holdfast component retry {word} tries it again, once what failed is mended"));
-        self.remedy(format!("holdfast component skip {word} lets it count as done"));
+        self.remedy(format!("holdfast component logs {word} shows all its output"));
+        self.remedy(format!("holdfast component retry {word} retries it, once the cause is fixed"));
+        self.remedy(format!("holdfast component skip {word} marks it as done"));
         if !entry.is_leaving() && name.as_str().contains('/') {
-            self.remedy("holdfast apply FILE with a corrected file goes on from there".into());
+            self.remedy("holdfast apply FILE with a corrected file continues from there".into());
         }
         self.advise_cancelling(entry);
     }
@@ -112,15 +109,15 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// It is about to end; where somebody wants it to run, that it lacks something is the reason.
+    /// It is stopping; if it should run, the reason is an import that lacks a provider.
     fn stopping(&mut self, depth: usize, entry: &'a ComponentEntry, desired: Desired, place: &str) {
         let lacks =
             if entry.is_leaving() { Vec::new() } else { self.lacks(entry, |need| !matches!(need, Need::Weak(_))) };
         let because = lacks.first().map(|it| format!(": {}", it.in_words())).unwrap_or_default();
         self.wrong(depth, entry, format!("{place} is stopping{because}"));
         let word = quoted(entry.name.as_str());
-        self.remedy(format!("holdfast component logs {word} shows what it writes meanwhile"));
-        // Whoever wants it stopped knows why.
+        self.remedy(format!("holdfast component logs {word} shows its output so far"));
+        // If it should stop, the reason is known one level above.
         if desired != Desired::Stopped {
             self.follow(depth + 1, entry, &lacks);
         }
@@ -129,34 +126,30 @@ impl<'a> Inquiry<'a> {
     fn stopped(&mut self, depth: usize, entry: &'a ComponentEntry, desired: Desired, place: &str) {
         match desired {
             Desired::Stopped => {
-                self.wrong(
-                    depth,
-                    entry,
-                    format!("{place} is stopped, and its agent has yet to give back what it held"),
-                );
+                self.wrong(depth, entry, format!("{place} is stopped, but its agent has not returned its loans yet"));
                 return;
             }
             Desired::Announced if !entry.is_leaving() => {
-                self.wrong(depth, entry, format!("{place} has yet to announce its values: its host prepares it"));
+                self.wrong(depth, entry, format!("{place} has not announced its values yet: its host is preparing it"));
                 return;
             }
             Desired::AsExpected | Desired::Started | Desired::Announced => {}
         }
         if entry.is_leaving() {
             if self.is_going(entry) {
-                self.wrong(depth, entry, format!("{place} is stopped, and its host has yet to purge it"));
+                self.wrong(depth, entry, format!("{place} is stopped, but its host has not purged it yet"));
             } else {
-                self.wrong(depth, entry, format!("{place} is stopped, and its removal waits for its turn"));
+                self.wrong(depth, entry, format!("{place} is stopped, and its removal waits for a change in progress"));
                 self.all_changes(depth + 1);
             }
             return;
         }
         let lacks = self.lacks(entry, |need| !matches!(need, Need::Weak(_)));
         if lacks.is_empty() {
-            let says = format!("{place} is stopped: its host prepares it, or pauses before it tries again");
+            let says = format!("{place} is stopped: its host is preparing it, or pausing before a retry");
             self.wrong(depth, entry, says);
             let word = quoted(entry.name.as_str());
-            self.remedy(format!("holdfast component logs {word} shows what it wrote so far"));
+            self.remedy(format!("holdfast component logs {word} shows its output so far"));
             return self.advise_cancelling(entry);
         }
         let says = lacks.iter().map(Lack::in_words).collect::<Vec<_>>().join(", ");
@@ -166,7 +159,7 @@ impl<'a> Inquiry<'a> {
 
     fn started(&mut self, depth: usize, entry: &'a ComponentEntry, desired: Desired, place: &str) {
         if entry.is_leaving() && !self.is_going(entry) && desired != Desired::Stopped {
-            self.wrong(depth, entry, format!("{place} is started, and its removal waits for its turn"));
+            self.wrong(depth, entry, format!("{place} is started, and its removal waits for a change in progress"));
             return self.all_changes(depth + 1);
         }
         let goes = entry.is_leaving() || self.is_going(entry) || !entry.expected || desired == Desired::Stopped;
@@ -179,10 +172,14 @@ impl<'a> Inquiry<'a> {
             };
             let users = self.users(entry);
             if users.is_empty() {
-                return self.wrong(depth, entry, format!("{place} is started{because}; nobody uses it any more"));
+                return self.wrong(depth, entry, format!("{place} is started{because}; no client uses it any more"));
             }
-            let some = if users.len() == 1 { "one client has".into() } else { format!("{} clients have", users.len()) };
-            self.wrong(depth, entry, format!("{place} is started{because}; {some} to let go of it first"));
+            let some = if users.len() == 1 {
+                "one client has to return its loan".into()
+            } else {
+                format!("{} clients have to return their loans", users.len())
+            };
+            self.wrong(depth, entry, format!("{place} is started{because}; {some} first"));
             return self.each(depth + 1, &users, |inquiry, depth, user| {
                 inquiry.component(depth, user, Desired::Stopped);
             });
@@ -196,19 +193,19 @@ impl<'a> Inquiry<'a> {
         self.follow(depth + 1, entry, &lacks);
     }
 
-    /// It is as it should be; but it may use somebody of whom nobody knows how it is.
+    /// It is started as expected; but it may use a provider whose state is unknown, because its VM does not answer.
     fn well(&mut self, depth: usize, entry: &'a ComponentEntry, place: &str) {
-        let silent = |it: &&ComponentEntry| !waits::is_heard(self.book, it);
+        let silent = |it: &&ComponentEntry| !waits::is_answering(self.book, it);
         let held = self.book.borrowed(entry).filter(|it| it.is_held() && !it.need().is_value());
         let silent: Vec<&ComponentEntry> = held.map(|it| self.book.provider_of(it)).filter(silent).collect();
         if silent.is_empty() {
             return self.tell(depth, entry, format!("{place} is started"));
         }
-        self.wrong(depth, entry, format!("{place} is started, but uses what has not been heard of"));
+        self.wrong(depth, entry, format!("{place} is started, but uses a provider whose VM does not answer"));
         self.each(depth + 1, &silent, |inquiry, depth, it| inquiry.component(depth, it, Desired::AsExpected));
     }
 
-    /// Why imports lack what they need.
+    /// Explains why imports lack what they need.
     fn follow(&mut self, depth: usize, client: &'a ComponentEntry, lacks: &[Lack<'a>]) {
         for Lack { import, need, bound, awaited, .. } in lacks {
             let number = usize::try_from(need.number()).unwrap_or(usize::MAX);
@@ -221,12 +218,12 @@ impl<'a> Inquiry<'a> {
             self.each(depth, awaited, |inquiry, depth, binding| {
                 let provider = inquiry.book.provider_of(binding);
                 let is_there =
-                    state(provider) == Some(ComponentState::Started) && waits::is_heard(inquiry.book, provider);
+                    state(provider) == Some(ComponentState::Started) && waits::is_answering(inquiry.book, provider);
                 let stays = provider.expected && !provider.is_leaving() && !inquiry.is_going(provider);
                 if is_there && stays {
-                    let says = match waits::is_heard(inquiry.book, client) {
+                    let says = match waits::is_answering(inquiry.book, client) {
                         true => format!(
-                            "{} is started, and the agents are about to agree on {}",
+                            "{} is started, but the agents have not agreed yet on {}",
                             provider.name,
                             inquiry.book.wire(binding)
                         ),
@@ -240,7 +237,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// What imports of some sort need and do not hold.
+    /// Imports that hold less than they need, among those that `of` selects.
     fn lacks(&self, entry: &'a ComponentEntry, of: impl Fn(Need) -> bool) -> Vec<Lack<'a>> {
         let mut lacks = Vec::new();
         for (name, import) in entry.imports() {
@@ -257,20 +254,20 @@ impl<'a> Inquiry<'a> {
         lacks
     }
 
-    /// Whether a change that is posted waits for it to be gone or to be restarted.
+    /// Whether a posted change waits for it to be gone or restarted.
     fn is_going(&self, entry: &ComponentEntry) -> bool {
         let is_it = |it: &Waiting| match it {
             Waiting::Component(name) => *name == entry.name,
             Waiting::Started(name, true) => *name == entry.name && waits::is_to_restart(self.book, entry),
             _ => false,
         };
-        // Of two of one name, it is the one that leaves.
+        // Of two components with the same name, it is the one that is being removed.
         let is_the_one =
             entry.is_leaving() || !self.book.components().any(|it| it.name == entry.name && it.is_leaving());
         is_the_one && self.changes.iter().flat_map(|change| &change.waiting).any(is_it)
     }
 
-    /// Those who have to let go of a component before it may stop.
+    /// The clients that have to return their loans before a component can stop.
     fn users(&self, entry: &'a ComponentEntry) -> Vec<&'a ComponentEntry> {
         let mut users: Vec<&ComponentEntry> = Vec::new();
         for binding in self.book.lent(entry).filter(|it| waits::is_in_use(self.book, it)) {
@@ -288,7 +285,7 @@ struct Lack<'a> {
     import: &'a Name,
     need: Need,
     held: usize,
-    /// How many providers it is bound to.
+    /// Number of providers it is bound to.
     bound: usize,
     /// Those of them that it does not hold.
     awaited: Vec<&'a BindingEntry>,
@@ -305,11 +302,11 @@ impl Lack<'_> {
     }
 }
 
-/// What to do about an import that is bound to too few.
+/// The remedy for an import that is bound to too few providers.
 fn unbound(client: &ComponentEntry, import: &Name) -> String {
     let name = client.name.as_str();
     match name.split_once('/') {
-        Some((application, _)) => format!("holdfast reconcile {application} makes again what is still asked for"),
+        Some((application, _)) => format!("holdfast reconcile {application} recreates what is missing"),
         None => {
             let binding = quoted(&format!("{name}.{import} -> PROVIDER.EXPORT"));
             format!("holdfast binding add {binding} binds it to another provider")

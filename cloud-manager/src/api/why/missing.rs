@@ -1,4 +1,4 @@
-//! What the manager does not have: perhaps an application asks for it.
+//! Something that the manager does not have, but that an application may request.
 
 use crate::{
     document::{Reason, Why, quoted},
@@ -8,7 +8,7 @@ use application::{Key, hint};
 use protocol::Name;
 use std::collections::BTreeSet;
 
-/// Why something is missing that an application asks for; or an error that says which name was probably meant.
+/// Why something that an application requests is missing; or an error that suggests the name that was probably meant.
 pub(in crate::api) fn missing(manager: View<'_>, name: &Name) -> Result<Why, String> {
     let asked = name.as_str().split_once('/').and_then(|(home, key)| {
         let expansion = &manager.applications.get(&Name::new(home).ok()?)?.expansion;
@@ -20,13 +20,13 @@ pub(in crate::api) fn missing(manager: View<'_>, name: &Name) -> Result<Why, Str
         }
     });
     let (what, application, mended) = asked.ok_or_else(|| unknown(manager, name))?;
-    let says = format!("{name} is missing: application {application} asks for it, and it is not there");
+    let says = format!("{name} is missing: application {application} requests it, but it does not exist");
     Ok(Why {
         name: name.to_string(),
         what: what.into(),
         well: false,
         reasons: vec![Reason { about: name.to_string(), says, ..Reason::default() }],
-        remedies: vec![format!("holdfast reconcile {mended} makes it")],
+        remedies: vec![format!("holdfast reconcile {mended} creates it")],
     })
 }
 

@@ -1,8 +1,9 @@
-//! Why something is not as it should be: from a component to who it waits for, from there to the next, across machines, until
-//! somebody is found who waits for nobody. That one has failed, is busy, or is not heard of, and there a person can help.
+//! Why something is not as expected. Follows the chain of causes from a component to what it waits for, across machines, until
+//! it finds a component or VM that waits for nothing: it has failed, is busy, or does not answer, and there an operator can
+//! act.
 //!
-//! The book says how each one is and the chronicle since when; nothing here asks anybody else. Each thing is told once, so
-//! that a chain ends even where things wait for each other.
+//! The book has the state of each one and the history since when; nothing here asks any other program. Each thing is
+//! explained once, so that a chain ends even where there is a cycle.
 
 mod component;
 mod machine;
@@ -10,7 +11,7 @@ mod missing;
 
 pub(super) use missing::missing;
 
-use super::{chronicle::Chronicle, waits::Waits};
+use super::{history::History, waits::Waits};
 use crate::{
     document::{Reason, Why},
     handle::Clouds,
@@ -22,20 +23,20 @@ use protocol::{
 };
 use std::{collections::BTreeSet, ptr};
 
-/// So many reasons of one sort are followed; the others are counted.
+/// Maximum number of reasons of one sort that are followed; the rest are only counted.
 const FOLLOWED_MAX: usize = 5;
-/// So many links a chain has at most; nobody reads more.
+/// Maximum length of a chain.
 const REASONS_MAX: usize = 60;
 
-/// Why everything of that name is as it is: a VM, a component, and perhaps one that is on its way out while another has its
-/// name. Nothing, if there is nothing of that name.
-pub(in crate::api) fn why(machine: &CloudManager, clouds: &Clouds, chronicle: &Chronicle, name: &Name) -> Vec<Why> {
+/// Why everything with that name is as it is: a VM, a component, and perhaps one that is being removed while its replacement
+/// has the same name. `None` if there is nothing with that name.
+pub(in crate::api) fn why(machine: &CloudManager, clouds: &Clouds, history: &History, name: &Name) -> Vec<Why> {
     let book = machine.book();
     let changes: Vec<ChangeState> = machine.changes().collect();
     let inquire = |what: &str| Inquiry {
         book,
         clouds,
-        chronicle,
+        history,
         changes: &changes,
         waits: Waits::new(book, clouds, &changes),
         seen: BTreeSet::new(),
@@ -47,7 +48,7 @@ pub(in crate::api) fn why(machine: &CloudManager, clouds: &Clouds, chronicle: &C
         inquiry.component(0, entry, Desired::AsExpected);
         answers.push(inquiry.why);
     }
-    // Of those that are lost, one counts as long as no other has its name.
+    // A lost VM counts only if no other VM has its name.
     let bears_it = |vm: &VmEntry| book.vm(name).is_some_and(|it| ptr::eq(it, vm));
     for vm in book.vms().filter(|it| it.name == *name && (it.health != Health::Dead || bears_it(it))) {
         let mut inquiry = inquire("vm");
@@ -57,19 +58,19 @@ pub(in crate::api) fn why(machine: &CloudManager, clouds: &Clouds, chronicle: &C
     answers
 }
 
-/// What a chain hangs on and what was found so far.
+/// The inputs of a chain of reasons, and what has been found so far.
 struct Inquiry<'a> {
     book: &'a Book,
     clouds: &'a Clouds,
-    chronicle: &'a Chronicle,
+    history: &'a History,
     changes: &'a [ChangeState],
     waits: Waits<'a>,
-    /// What was told already.
+    /// What has been explained already.
     seen: BTreeSet<Seen<'a>>,
     why: Why,
 }
 
-/// Something that was told. Names alone would mix up what is on its way out and what replaces it.
+/// Something that has been explained. A name alone would confuse a component that is being removed with its replacement.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Seen<'a> {
     Component(&'a Name, Option<ComponentId>),
@@ -78,7 +79,7 @@ enum Seen<'a> {
 }
 
 impl<'a> Inquiry<'a> {
-    /// Follows the first few of many, and counts the others.
+    /// Follows the first few of many, and counts the rest.
     fn each<T: Copy>(&mut self, depth: usize, all: &[T], follow: impl Fn(&mut Self, usize, T)) {
         for it in all.iter().take(FOLLOWED_MAX) {
             if self.why.reasons.len() >= REASONS_MAX {
@@ -92,7 +93,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// Whether something was not told yet; what was is only named again.
+    /// Whether something has not been explained yet; if it has, adds a reference to it.
     fn is_news(&mut self, it: Seen<'a>, depth: usize, about: &str) -> bool {
         let is_news = self.seen.insert(it);
         if !is_news {
@@ -113,15 +114,15 @@ impl<'a> Inquiry<'a> {
 
     fn tell(&mut self, depth: usize, entry: &ComponentEntry, says: String) {
         self.push(depth, entry.name.to_string(), says);
-        let told = self.why.reasons.last_mut().expect("it was just told");
-        told.since_ms = entry.id.and_then(|id| self.chronicle.since(id));
-        told.deaths = entry.id.and_then(|id| self.chronicle.deaths(id));
+        let added = self.why.reasons.last_mut().expect("it was just added");
+        added.since_ms = entry.id.and_then(|id| self.history.since(id));
+        added.deaths = entry.id.and_then(|id| self.history.deaths(id));
     }
 
     fn tell_vm(&mut self, depth: usize, vm: &VmEntry, says: String) {
         self.push(depth, format!("vm {}", vm.name), says);
-        let since = vm.id.and_then(|id| self.chronicle.vm_since(id));
-        self.why.reasons.last_mut().expect("it was just told").since_ms = since;
+        let since = vm.id.and_then(|id| self.history.vm_since(id));
+        self.why.reasons.last_mut().expect("it was just added").since_ms = since;
     }
 
     fn push(&mut self, depth: usize, about: String, says: String) {

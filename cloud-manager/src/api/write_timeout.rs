@@ -1,7 +1,7 @@
-//! A connection whose other end must take what it is sent.
+//! A stream with a timeout for writes.
 //!
-//! Whoever asks and then does not read would keep an answer, and a place among the connections, for ever. So a write that
-//! makes no progress for too long fails, and with it the connection.
+//! A client that sends a request and then does not read would keep an answer, and one of the allowed connections, forever. So
+//! a write that makes no progress for too long fails, and with it the connection.
 
 use std::{
     future::Future,
@@ -15,38 +15,38 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// A stream that does not wait for ever to be read.
-pub(super) struct Impatient<S> {
+/// A stream whose writes time out.
+pub(super) struct WriteTimeout<S> {
     stream: S,
-    patience: Duration,
-    /// Runs while a write waits.
+    timeout: Duration,
+    /// Runs while a write is pending.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Impatient<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, patience, waiting: None }
+impl<S> WriteTimeout<S> {
+    pub(super) fn new(stream: S, timeout: Duration) -> Self {
+        Self { stream, timeout, waiting: None }
     }
 
-    /// Lets a write wait, but not for ever.
+    /// Fails a pending write when its time is up.
     fn limited<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waiting = None;
             return written;
         }
-        let patience = self.patience;
-        ready!(self.waiting.get_or_insert_with(|| Box::pin(sleep(patience))).as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads what is sent")))
+        let timeout = self.timeout;
+        ready!(self.waiting.get_or_insert_with(|| Box::pin(sleep(timeout))).as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer does not read what is sent")))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, bytes)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.limited(written, context)
@@ -69,9 +69,9 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     #[tokio::test(start_paused = true)]
-    async fn a_write_that_nobody_reads_fails_after_a_while_and_one_that_is_read_does_not() {
+    async fn a_write_fails_if_the_peer_does_not_read_and_succeeds_if_it_does() {
         let (near, mut far) = duplex(4);
-        let mut near = Impatient::new(near, Duration::from_secs(60));
+        let mut near = WriteTimeout::new(near, Duration::from_secs(60));
         let reading = tokio::spawn(async move {
             let mut bytes = [0; 8];
             far.read_exact(&mut bytes).await.unwrap();

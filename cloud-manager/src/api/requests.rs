@@ -1,4 +1,4 @@
-//! Requests: the routes that change something.
+//! The routes that change something.
 
 use super::{
     Api, TokensError,
@@ -24,15 +24,15 @@ use std::{
     sync::Arc,
 };
 
-/// How long an invitation is good if nothing is said, and at most.
-const GOOD_FOR_S: u64 = 3_600;
-const GOOD_FOR_S_MAX: u64 = 30 * 24 * 3_600;
-/// Characters in the name of a token.
+/// Validity of a join token: the default, and the maximum.
+const VALID_S: u64 = 3_600;
+const VALID_S_MAX: u64 = 30 * 24 * 3_600;
+/// Maximum number of characters in the name of a token.
 const TOKEN_NAME_MAX: usize = 128;
 
 impl Api {
     async fn ask(&self, by: &str, request: Request, clouds: BTreeMap<Name, String>) -> Result<Response, Problem> {
-        // Read before asking, so that a stream of what comes after misses nothing.
+        // Read before the request is made, so that a stream of later events misses nothing.
         let events_after = *self.manager.newest().borrow();
         self.answer(events_after, self.manager.ask(by, request, clouds).await?)
     }
@@ -42,7 +42,7 @@ impl Api {
             News::Accepted(change) => Ok(json(StatusCode::ACCEPTED, &Accepted { change: change.0, events_after })),
             News::Refused(refusals) => Err(refusals.into()),
             other => {
-                tracing::error!(?other, "a request was answered with other news");
+                tracing::error!(?other, "a request got an unexpected answer");
                 Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the manager gave no answer to the request"))
             }
         }
@@ -63,14 +63,14 @@ pub(super) async fn make(
         let problems;
         (change, problems) = filled.await?;
         if !problems.is_empty() {
-            return Err(Problem::malformed("secrets cannot be taken over", problems));
+            return Err(Problem::malformed("secrets cannot be reused", problems));
         }
     }
     let (change, clouds) = change.read().map_err(|problems| Problem::malformed("the change is malformed", problems))?;
     let unknown: BTreeSet<&String> = clouds.values().filter(|cloud| *cloud != LOCAL).collect();
     if !unknown.is_empty() {
         let problems = unknown.iter().map(|cloud| format!("there is no cloud {cloud:?} (known: {LOCAL})")).collect();
-        return Err(Problem::malformed("no cloud can make the VMs, and nothing has changed", problems));
+        return Err(Problem::malformed("no cloud can create the VMs; nothing has changed", problems));
     }
     if query.dry_run {
         return forecast_change(&api, change).await;
@@ -108,13 +108,13 @@ pub(super) async fn invite(
 ) -> Result<Response, Problem> {
     let vm = edit.vm.as_deref().map(VmName::parse).transpose();
     let vm = vm.map_err(|error| Problem::malformed("the VM's name is malformed", vec![error.to_string()]))?;
-    let good_for_s = edit.good_for_s.unwrap_or(GOOD_FOR_S);
-    if good_for_s == 0 || good_for_s > GOOD_FOR_S_MAX {
-        let error = format!("an invitation is good for 1 to {GOOD_FOR_S_MAX} seconds, not {good_for_s}");
+    let valid_s = edit.good_for_s.unwrap_or(VALID_S);
+    if valid_s == 0 || valid_s > VALID_S_MAX {
+        let error = format!("a join token is valid for 1 to {VALID_S_MAX} seconds, not {valid_s}");
         return Err(Problem::malformed(error, Vec::new()));
     }
-    let text = api.manager.invite(vm, good_for_s).await?;
-    let expires_at_ms = now_ms().saturating_add(good_for_s.saturating_mul(1_000));
+    let text = api.manager.invite(vm, valid_s).await?;
+    let expires_at_ms = now_ms().saturating_add(valid_s.saturating_mul(1_000));
     Ok(json(StatusCode::CREATED, &JoinToken { text, expires_at_ms }))
 }
 
@@ -136,20 +136,20 @@ pub(super) async fn revoke_token(State(api): State<Api>, Part(id): Part) -> Resu
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Changes the tokens where waiting for the disk keeps nobody else waiting.
+/// Changes the tokens on a blocking thread, so that the disk does not delay other requests.
 async fn with_tokens<T: Send + 'static>(
     api: &Api,
     change: impl FnOnce(&super::Tokens) -> Result<T, TokensError> + Send + 'static,
 ) -> Result<T, Problem> {
     let tokens = Arc::clone(&api.tokens);
-    let broke_off = || Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the tokens could not be changed");
-    let changed = tokio::task::spawn_blocking(move || change(&tokens)).await.map_err(|_| broke_off())?;
+    let failed = || Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the tokens could not be changed");
+    let changed = tokio::task::spawn_blocking(move || change(&tokens)).await.map_err(|_| failed())?;
     changed.map_err(|error| match &error {
         TokensError::Unknown(_) => Problem::not_found(error.to_string()),
         TokensError::TooMany | TokensError::LastAdmin(_) => Problem::new(StatusCode::CONFLICT, error.to_string()),
         TokensError::Read(..) | TokensError::Damaged(..) | TokensError::Write(_) | TokensError::Random => {
             tracing::error!(%error, "the tokens could not be changed");
-            broke_off()
+            failed()
         }
     })
 }

@@ -1,9 +1,9 @@
-//! How things are: the routes that change nothing.
+//! The routes that only read.
 
 use super::{
-    Api,
-    chronicle::Chronicle,
-    describe, now_ms,
+    Api, describe,
+    history::History,
+    now_ms,
     problem::{Problem, json},
     reading::{Asked, Named, Part},
     view, why,
@@ -17,38 +17,38 @@ use protocol::{ChangeId, CloudManager, Kind, manager::ImportEntry};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
 
-/// Events of one change that are shown; more than that nobody reads.
+/// Maximum number of events that are returned for one change.
 const EVENTS_MAX: usize = 10_000;
-/// Bytes of a component's log, if nothing is said, and at most.
+/// Bytes of a component's log: the default, and the maximum.
 const LOG_BYTES: usize = 64 << 10;
 const LOG_BYTES_MAX: usize = 1 << 20;
 
 impl Api {
-    /// The chronicle, with all that has happened until now.
-    async fn chronicle(&self) -> Result<OwnedMutexGuard<Chronicle>, Problem> {
-        let mut chronicle = self.chronicle.clone().lock_owned().await;
-        chronicle.catch_up(&self.manager).await?;
-        Ok(chronicle)
+    /// The history, up to the present.
+    async fn history(&self) -> Result<OwnedMutexGuard<History>, Problem> {
+        let mut history = self.history.clone().lock_owned().await;
+        history.catch_up(&self.manager).await?;
+        Ok(history)
     }
 
-    /// Looks at the machine and its clouds with the chronicle at hand.
+    /// Reads the state of the machine and its clouds, together with the history.
     pub(super) async fn look<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&CloudManager, &Clouds, &Chronicle) -> T + Send + 'static,
+        look: impl FnOnce(&CloudManager, &Clouds, &History) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        self.look_at_all(|manager, chronicle| look(manager.machine, manager.clouds, chronicle)).await
+        self.look_at_all(|manager, history| look(manager.machine, manager.clouds, history)).await
     }
 
-    /// Looks at the machine and everything that is kept beside it, with the chronicle at hand.
+    /// Reads the state of the machine and everything stored beside it, together with the history.
     pub(super) async fn look_at_all<T: Send + 'static>(
         &self,
-        look: impl FnOnce(View<'_>, &Chronicle) -> T + Send + 'static,
+        look: impl FnOnce(View<'_>, &History) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        let mut chronicle = self.chronicle().await?;
+        let mut history = self.history().await?;
         let looking = move |manager: View<'_>| {
-            chronicle.forget_strangers(manager.book());
-            chronicle.learn(manager.book());
-            look(manager, &chronicle)
+            history.drop_stale(manager.book());
+            history.learn(manager.book());
+            look(manager, &history)
         };
         Ok(self.manager.look_at_all(looking).await?)
     }
@@ -81,23 +81,23 @@ pub(super) async fn vms(State(api): State<Api>) -> Result<Response, Problem> {
 }
 
 pub(super) async fn components(State(api): State<Api>) -> Result<Response, Problem> {
-    found(&api.look(|machine, _, chronicle| view::components(machine.book(), chronicle)).await?)
+    found(&api.look(|machine, _, history| view::components(machine.book(), history)).await?)
 }
 
 pub(super) async fn component(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
     let missing = format!("there is no component {name:?}");
-    let detail = api.look(move |machine, _, chronicle| {
+    let detail = api.look(move |machine, _, history| {
         let book = machine.book();
-        // One that is on its way out can be looked at as long as no other has taken its name.
+        // A component that is being removed can be shown as long as no other has taken its name.
         let entry = book.component(&name).or_else(|| book.components().find(|it| it.name == name));
-        entry.map(|entry| view::component_detail(book, entry, chronicle))
+        entry.map(|entry| view::component_detail(book, entry, history))
     });
     found(&detail.await?.ok_or_else(|| Problem::not_found(missing))?)
 }
 
 pub(super) async fn why(State(api): State<Api>, Named(name): Named) -> Result<Response, Problem> {
-    let answers = api.look_at_all(move |manager, chronicle| {
-        let answers = why::why(manager.machine, manager.clouds, chronicle, &name);
+    let answers = api.look_at_all(move |manager, history| {
+        let answers = why::why(manager.machine, manager.clouds, history, &name);
         if answers.is_empty() { why::missing(manager, &name).map(|it| vec![it]) } else { Ok(answers) }
     });
     found(&answers.await?.map_err(Problem::not_found)?)
@@ -134,20 +134,20 @@ pub(super) struct HistoryQuery {
 
 pub(super) async fn history(State(api): State<Api>, Asked(query): Asked<HistoryQuery>) -> Result<Response, Problem> {
     let limit = query.limit.unwrap_or(50);
-    let records = api.look_at_all(move |manager, chronicle| {
-        let records: Vec<ChangeRecord> = chronicle.changes().take(limit).cloned().collect();
-        with_outcomes(records, manager, chronicle)
+    let records = api.look_at_all(move |manager, history| {
+        let records: Vec<ChangeRecord> = history.changes().take(limit).cloned().collect();
+        with_outcomes(records, manager, history)
     });
     found(&records.await?)
 }
 
 pub(super) async fn change(State(api): State<Api>, Part(id): Part) -> Result<Response, Problem> {
-    let unknown = || Problem::not_found(format!("there is no change {id} (or it was too long ago)"));
+    let unknown = || Problem::not_found(format!("there is no change {id} (or it is no longer stored)"));
     let id = ChangeId(id.parse().map_err(|_| unknown())?);
-    let chronicle = api.chronicle().await?;
-    let mut record = chronicle.change(id).ok_or_else(unknown)?.clone();
-    let (first, last) = chronicle.span(id).ok_or_else(unknown)?;
-    drop(chronicle);
+    let history = api.history().await?;
+    let mut record = history.change(id).ok_or_else(unknown)?.clone();
+    let (first, last) = history.span(id).ok_or_else(unknown)?;
+    drop(history);
     let mut after = first.saturating_sub(1);
     while record.events.len() < EVENTS_MAX {
         let events = api.manager.events_after(after, 1_000).await?;
@@ -161,13 +161,13 @@ pub(super) async fn change(State(api): State<Api>, Part(id): Part) -> Result<Res
             break;
         }
     }
-    let completed = api.look_at_all(|manager, chronicle| with_outcomes(vec![record], manager, chronicle));
+    let completed = api.look_at_all(|manager, history| with_outcomes(vec![record], manager, history));
     found(&completed.await?.first())
 }
 
 /// Adds who asked for each change and what became of it.
-fn with_outcomes(mut records: Vec<ChangeRecord>, manager: View<'_>, chronicle: &Chronicle) -> Vec<ChangeRecord> {
-    let running = view::changes(manager.machine, manager.clouds, chronicle);
+fn with_outcomes(mut records: Vec<ChangeRecord>, manager: View<'_>, history: &History) -> Vec<ChangeRecord> {
+    let running = view::changes(manager.machine, manager.clouds, history);
     for record in &mut records {
         let origin = manager.origins.of(record.change);
         record.by = origin.map(|it| it.by.clone()).filter(|it| !it.is_empty());
@@ -198,12 +198,12 @@ pub(super) async fn logs(
     let bytes_max = query.bytes.unwrap_or(LOG_BYTES).min(LOG_BYTES_MAX);
     let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX);
     let component = name.clone();
-    let failed = api.look(move |machine, _, chronicle| {
-        machine.book().components().filter(|it| it.name == component).find_map(|it| view::failure(it, chronicle))
+    let failed = api.look(move |machine, _, history| {
+        machine.book().components().filter(|it| it.name == component).find_map(|it| view::failure(it, history))
     });
     let failed = failed.await?.is_some();
     match api.manager.question(name, Question::Output { bytes_max }).await {
-        // What fails before anything is run, such as a template, has written nothing.
+        // A failure before anything is run, such as in a template, has no output.
         Err(CallError::Unknown(_)) if failed => Ok(plain(String::new())),
         written => Ok(plain(written?)),
     }

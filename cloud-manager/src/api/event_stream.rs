@@ -1,7 +1,7 @@
-//! Events as they come, in the format of server-sent events.
+//! The event stream, as server-sent events.
 //!
-//! Each carries its number as `id`; whoever comes back with the last one it saw (`Last-Event-ID`, or `?after=`) misses
-//! nothing that is still kept, and is told of what is not.
+//! Each event carries its number as `id`. A client that reconnects with the last number it received (`Last-Event-ID`, or
+//! `?after=`) misses nothing that is still stored, and gets a gap entry for what is not.
 
 use super::{Api, listen::halted, problem::Problem, reading::Asked};
 use crate::document::{EventDocument, Gap};
@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use std::{convert::Infallible, time::Duration};
 use tokio::time::timeout;
 
-/// How many events are read at once.
+/// Number of events that are read at once.
 const PAGE: usize = 256;
-/// How many may be on their way to a reader that is slow.
-const UNDER_WAY: usize = 64;
-/// How slow a reader may be.
-const READER_PATIENCE: Duration = Duration::from_secs(60);
+/// Number of frames that may be queued for a slow client.
+const QUEUED_MAX: usize = 64;
+/// Timeout for a slow client.
+const READER_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,12 +37,12 @@ pub(super) async fn events(
     let resumed = headers.get("last-event-id").map(|it| it.to_str().ok().and_then(|it| it.trim().parse().ok()));
     let wrong = || Problem::malformed("Last-Event-ID is not the number of an event", Vec::new());
     let resumed = resumed.map(|number: Option<u64>| number.ok_or_else(wrong)).transpose()?;
-    // A stream that broke goes on where it was, even if its address still says where it once began.
+    // An interrupted stream continues where it ended, even if its address still has the old starting point.
     let after = resumed.or(query.after);
-    let busy = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many streams of events (try again later)");
+    let busy = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many event streams (try again later)");
     let room = api.streams.clone().try_acquire_owned().map_err(busy)?;
-    let (sender, body) = Channel::<Bytes, Infallible>::new(UNDER_WAY);
-    // Whoever has seen more than there is has seen another manager: it begins with what comes next.
+    let (sender, body) = Channel::<Bytes, Infallible>::new(QUEUED_MAX);
+    // A number beyond the newest event comes from another manager: the stream starts with the next event.
     let newest = *api.manager.newest().borrow();
     let after = after.map_or(newest, |after| after.min(newest));
     tokio::spawn(async move {
@@ -62,13 +62,13 @@ pub(super) async fn events(
 /// Sends the events after a number until the client disconnects or the manager halts.
 async fn follow(api: &Api, mut after: u64, mut sender: Sender<Bytes, Infallible>) {
     let mut newest = api.manager.newest();
-    // So that the head of the answer leaves at once.
+    // Sends the head of the answer at once.
     let mut alive = send(&mut sender, ": events follow\n\n".into()).await;
     while alive {
-        // Marked as seen before reading: what comes while reading rings again.
+        // Marked as seen before reading: events that arrive meanwhile wake it again.
         newest.borrow_and_update();
         let Ok(events) = api.manager.events_after(after, PAGE).await else { return };
-        // All that is there leaves in one piece: each piece costs the reader and us a record of TLS.
+        // Everything available is sent in one piece: each piece costs both sides a TLS record.
         let mut piece = String::new();
         if let Some(first) = events.first().filter(|first| first.number > after + 1) {
             piece += &framed(None, "gap", &Gap { from: after + 1, to: first.number - 1 });
@@ -97,7 +97,7 @@ fn framed(number: Option<u64>, what: &str, data: &impl Serialize) -> String {
     format!("{id}event: {what}\ndata: {data}\n\n")
 }
 
-/// Sends one piece; says whether there is still a reader.
+/// Sends one piece; returns whether the client is still connected.
 async fn send(sender: &mut Sender<Bytes, Infallible>, text: String) -> bool {
-    matches!(timeout(READER_PATIENCE, sender.send_data(text.into())).await, Ok(Ok(())))
+    matches!(timeout(READER_TIMEOUT, sender.send_data(text.into())).await, Ok(Ok(())))
 }

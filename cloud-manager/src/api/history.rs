@@ -1,7 +1,7 @@
-//! What the events tell of each change and each component: when, how far, what failed.
+//! What the events say about each change, component and VM: when, how far, what failed.
 //!
-//! The book says how things are; when they became so, and what an operation wrote before it failed, only the events know.
-//! They are read once, in order, and folded into a few small maps; looking again reads only what is new.
+//! The book has the current state; only the events know since when, and what an operation wrote before it failed. They are
+//! read once, in order, and folded into a few small maps; each later query reads only the new events.
 
 use crate::{
     document::{ChangeRecord, Deaths, Phase, PhaseRecord},
@@ -16,23 +16,23 @@ use std::{
     mem,
 };
 
-/// How many changes are remembered; the oldest that are done fall away.
+/// Number of changes that are kept; beyond it, the oldest finished ones are dropped.
 const CHANGES_MAX: usize = 10_000;
-/// How many components may be remembered that are no longer there, before they are looked for and forgotten.
-const STRANGERS_MAX: usize = 1_000;
-/// How many events are read at once.
+/// Number of entries for components that no longer exist before they are cleaned up.
+const STALE_MAX: usize = 1_000;
+/// Number of events that are read at once.
 const PAGE: usize = 1_000;
 
 /// What is known from the events so far.
 #[derive(Debug, Default)]
-pub(super) struct Chronicle {
+pub(super) struct History {
     newest: u64,
-    changes: BTreeMap<u64, Told>,
+    changes: BTreeMap<u64, Recorded>,
     components: BTreeMap<ComponentId, Life>,
     vms: BTreeMap<VmId, VmLife>,
-    /// How long the last operations of each component took, by name: who comes back takes about as long.
+    /// How long the last operations of each component took, by name: a replacement takes about as long.
     lengths: BTreeMap<String, Lengths>,
-    /// From when to when each component was there before its first start, until it is clear what it did meanwhile.
+    /// The time between each component's creation and its first start, until it is known what it did then.
     beginnings: BTreeMap<ComponentId, (u64, u64)>,
 }
 
@@ -44,9 +44,9 @@ pub(super) struct Lengths {
     pub(super) stop_ms: Option<u64>,
 }
 
-/// What was told of a change, and between which events.
+/// The record of a change, with its first and last event.
 #[derive(Debug, Default)]
-struct Told {
+struct Recorded {
     record: ChangeRecord,
     first: u64,
     last: u64,
@@ -56,23 +56,23 @@ struct Told {
 struct Life {
     since_ms: u64,
     state: Option<ComponentState>,
-    /// It has done nothing but prepare, if anything.
+    /// It has at most been prepared so far.
     fresh: bool,
     failure: Option<String>,
     deaths: Option<Deaths>,
 }
 
-/// What the events tell of a VM.
+/// What the events say about a VM.
 #[derive(Debug, Default)]
 struct VmLife {
-    /// Since when its health is as it is.
+    /// Since when it has had its present health.
     since_ms: Option<u64>,
-    /// Why the cloud could not make it, when it was last asked.
+    /// Why the cloud could not create it at the last attempt.
     not_made: Option<String>,
 }
 
-impl Chronicle {
-    /// Reads what is new.
+impl History {
+    /// Reads the new events.
     pub(super) async fn catch_up(&mut self, manager: &ManagerHandle) -> Result<(), Halted> {
         loop {
             let events = manager.events_after(self.newest, PAGE).await?;
@@ -83,33 +83,33 @@ impl Chronicle {
         }
     }
 
-    /// Takes note of what only the book knows of components that are new.
+    /// Records what only the book knows about new components.
     pub(super) fn learn(&mut self, book: &Book) {
         for (component, (from, to)) in mem::take(&mut self.beginnings) {
             let entry =
-                book.component_by_id(component).filter(|it| it.kind.prepares && self.all_were_there(book, it, from));
+                book.component_by_id(component).filter(|it| it.kind.prepares && self.had_all_providers(book, it, from));
             if let Some(entry) = entry {
                 self.lengths.entry(entry.name.to_string()).or_default().prepare_ms = Some(to - from);
             }
         }
     }
 
-    /// Whether a component had nobody to wait for from then on: nobody says when it was prepared, but whoever waits for
-    /// nothing else starts as soon as it is.
-    fn all_were_there(&self, book: &Book, entry: &ComponentEntry, from: u64) -> bool {
+    /// Whether a component had all its providers from then on. No event says when preparation ended, but a component that
+    /// waits for nothing else starts as soon as it is prepared.
+    fn had_all_providers(&self, book: &Book, entry: &ComponentEntry, from: u64) -> bool {
         let started = |life: &Life| life.state == Some(ComponentState::Started) && life.since_ms <= from;
         let is_there = |it: &ComponentEntry| it.id.and_then(|id| self.components.get(&id)).is_some_and(started);
         book.borrowed(entry).all(|it| matches!(it.need(), Need::Weak(_)) || is_there(book.provider_of(it)))
     }
 
-    /// Forgets the components that went without news of their own, with a lost VM.
-    pub(super) fn forget_strangers(&mut self, book: &Book) {
-        if self.components.len() > book.components().count() + STRANGERS_MAX {
+    /// Drops the components that disappeared without an event of their own, with a lost VM.
+    pub(super) fn drop_stale(&mut self, book: &Book) {
+        if self.components.len() > book.components().count() + STALE_MAX {
             self.components.retain(|component, _| book.component_by_id(*component).is_some());
             let there: BTreeSet<&str> = book.components().map(|it| it.name.as_str()).collect();
             self.lengths.retain(|name, _| there.contains(name.as_str()));
         }
-        if self.vms.len() > book.vms().count() + STRANGERS_MAX {
+        if self.vms.len() > book.vms().count() + STALE_MAX {
             self.vms.retain(|vm, _| book.vm_by_id(*vm).is_some());
         }
     }
@@ -121,20 +121,20 @@ impl Chronicle {
 
     /// What is known of a change.
     pub(super) fn change(&self, change: ChangeId) -> Option<&ChangeRecord> {
-        self.changes.get(&change.0).map(|told| &told.record)
+        self.changes.get(&change.0).map(|it| &it.record)
     }
 
-    /// The first and the last event of a change; 0 for the last if it is not done.
+    /// The first and the last event of a change; the last is 0 if the change is not done.
     pub(super) fn span(&self, change: ChangeId) -> Option<(u64, u64)> {
-        self.changes.get(&change.0).map(|told| (told.first, told.last))
+        self.changes.get(&change.0).map(|it| (it.first, it.last))
     }
 
-    /// All changes, the newest first.
+    /// All changes, newest first.
     pub(super) fn changes(&self) -> impl Iterator<Item = &ChangeRecord> {
-        self.changes.values().rev().map(|told| &told.record)
+        self.changes.values().rev().map(|it| &it.record)
     }
 
-    /// Since when a component is as it is.
+    /// Since when a component has been in its present state.
     pub(super) fn since(&self, component: ComponentId) -> Option<u64> {
         self.components.get(&component).map(|life| life.since_ms)
     }
@@ -144,7 +144,7 @@ impl Chronicle {
         self.lengths.get(component).copied().unwrap_or_default()
     }
 
-    /// What the operation that failed last wrote at its end.
+    /// The end of the output of the operation that failed last.
     pub(super) fn failure(&self, component: ComponentId) -> Option<String> {
         self.components.get(&component).and_then(|life| life.failure.clone())
     }
@@ -154,12 +154,12 @@ impl Chronicle {
         self.components.get(&component).and_then(|life| life.deaths)
     }
 
-    /// Since when a VM's health is as it is.
+    /// Since when a VM has had its present health.
     pub(super) fn vm_since(&self, vm: VmId) -> Option<u64> {
         self.vms.get(&vm).and_then(|life| life.since_ms)
     }
 
-    /// Why the cloud could not make a VM, when it was last asked.
+    /// Why the cloud could not create a VM at the last attempt.
     pub(super) fn not_made(&self, vm: VmId) -> Option<&str> {
         self.vms.get(&vm).and_then(|life| life.not_made.as_deref())
     }
@@ -168,18 +168,18 @@ impl Chronicle {
         self.newest = event.number;
         match &event.news {
             News::Accepted(change) => {
-                let told = self.told(*change, event.number);
-                told.record.accepted_at_ms = Some(event.at_ms);
-                told.record.asked.clone_from(&event.about);
+                let recorded = self.record(*change, event.number);
+                recorded.record.accepted_at_ms = Some(event.at_ms);
+                recorded.record.asked.clone_from(&event.about);
             }
             News::PhasePosted(change, phase) => {
                 let phase = Phase::from(*phase);
-                let phases = &mut self.told(*change, event.number).record.phases;
+                let phases = &mut self.record(*change, event.number).record.phases;
                 phases.push(PhaseRecord { phase, posted_at_ms: Some(event.at_ms), done_at_ms: None });
             }
             News::PhaseDone(change, phase) => {
                 let phase = Phase::from(*phase);
-                let phases = &mut self.told(*change, event.number).record.phases;
+                let phases = &mut self.record(*change, event.number).record.phases;
                 match phases.iter_mut().find(|it| it.phase == phase) {
                     Some(found) => found.done_at_ms = Some(event.at_ms),
                     // A lost VM is forgotten in a phase that was never posted.
@@ -187,11 +187,11 @@ impl Chronicle {
                 }
             }
             News::ChangeDone(change) | News::ChangeCancelled(change) => {
-                let told = self.told(*change, event.number);
-                told.record.done_at_ms = Some(event.at_ms);
-                told.record.cancelled = matches!(event.news, News::ChangeCancelled(_));
-                told.last = event.number;
-                self.forget_the_oldest();
+                let recorded = self.record(*change, event.number);
+                recorded.record.done_at_ms = Some(event.at_ms);
+                recorded.record.cancelled = matches!(event.news, News::ChangeCancelled(_));
+                recorded.last = event.number;
+                self.drop_oldest();
             }
             News::ComponentIs(component, condition) => {
                 let life = self.components.entry(*component).or_default();
@@ -242,24 +242,24 @@ impl Chronicle {
         }
     }
 
-    fn told(&mut self, change: ChangeId, number: u64) -> &mut Told {
-        self.changes.entry(change.0).or_insert_with(|| Told {
+    fn record(&mut self, change: ChangeId, number: u64) -> &mut Recorded {
+        self.changes.entry(change.0).or_insert_with(|| Recorded {
             record: ChangeRecord { change: change.0, ..ChangeRecord::default() },
             first: number,
             last: 0,
         })
     }
 
-    fn forget_the_oldest(&mut self) {
+    fn drop_oldest(&mut self) {
         while self.changes.len() > CHANGES_MAX {
-            let done = self.changes.iter().find(|(_, told)| told.last > 0).map(|(change, _)| *change);
+            let done = self.changes.iter().find(|(_, it)| it.last > 0).map(|(change, _)| *change);
             let Some(oldest) = done else { return };
             self.changes.remove(&oldest);
         }
     }
 }
 
-/// Whether a component has ended by itself: whoever is asked to stop is stopping first.
+/// Whether a component has ended by itself: one that is asked to stop is stopping first.
 fn is_death(was: Option<ComponentState>, is: ComponentState) -> bool {
     let ended = matches!(is, ComponentState::Stopped | ComponentState::Failed(Operation::Run));
     was == Some(ComponentState::Started) && ended
