@@ -213,6 +213,8 @@ fn comparable(kind: &Kind) -> Kind {
     }
     if let Ok(mut recipe) = recipe::Recipe::decode(&kind.recipe) {
         recipe.secrets.values_mut().for_each(String::clear);
+        // It is asked of the application's files when a component is removed.
+        recipe.data.on_remove = recipe::OnRemove::default();
         kind.recipe = recipe.encode().into();
     }
     kind
