@@ -4,8 +4,8 @@
 //! makes such calls and waits for their answers. It can be cloned freely.
 
 use crate::applications::Submission;
-use crate::machine::{NotPosted, Posted, View};
-use protocol::letter::Question;
+use crate::machine::{NotPosted, Posted, View, Wishes};
+use protocol::letter::{HostQuestion, Question};
 use protocol::{
     ChangeId, CloudManager, ComponentId, Instruction, Name, VmId,
     manager::{Book, CloudTask, News, Output, Request},
@@ -68,6 +68,8 @@ pub enum Call {
         request: Request,
         /// Which cloud makes an added VM; of one that is not listed, an agent joins by itself.
         clouds: BTreeMap<Name, String>,
+        /// What is asked for together with it.
+        wishes: Wishes,
         /// Where the answer goes.
         answer: oneshot::Sender<Result<News, CallError>>,
     },
@@ -75,6 +77,8 @@ pub enum Call {
     Submit {
         /// The decision.
         submission: Box<Submission>,
+        /// What is asked for together with it.
+        wishes: Wishes,
         /// Where the answer goes.
         answer: oneshot::Sender<Result<Posted, NotPosted>>,
     },
@@ -118,6 +122,15 @@ pub enum Call {
         /// Where the answer goes.
         answer: oneshot::Sender<Result<String, CallError>>,
     },
+    /// Something about a VM that its agent knows, or data that it is to delete.
+    HostQuestion {
+        /// The VM.
+        vm: VmId,
+        /// What.
+        question: HostQuestion,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Result<String, CallError>>,
+    },
 }
 
 impl ManagerHandle {
@@ -128,12 +141,22 @@ impl ManagerHandle {
 
     /// Hands a request to the machine; the answer is [`News::Accepted`] or [`News::Refused`], after it was journalled.
     pub async fn ask(&self, request: Request, clouds: BTreeMap<Name, String>) -> Result<News, CallError> {
-        self.call(|answer| Call::Ask { request, clouds, answer }).await?
+        self.ask_with(request, clouds, Wishes::default()).await
+    }
+
+    /// The same, with more that is asked for if the request is accepted.
+    pub async fn ask_with(
+        &self,
+        request: Request,
+        clouds: BTreeMap<Name, String>,
+        wishes: Wishes,
+    ) -> Result<News, CallError> {
+        self.call(|answer| Call::Ask { request, clouds, wishes, answer }).await?
     }
 
     /// Carries out a decision about applications.
-    pub async fn submit(&self, submission: Submission) -> Result<Result<Posted, NotPosted>, Halted> {
-        self.call(|answer| Call::Submit { submission: Box::new(submission), answer }).await
+    pub async fn submit(&self, submission: Submission, wishes: Wishes) -> Result<Result<Posted, NotPosted>, Halted> {
+        self.call(|answer| Call::Submit { submission: Box::new(submission), wishes, answer }).await
     }
 
     /// Cancels or promotes a rollout.
@@ -179,6 +202,11 @@ impl ManagerHandle {
     /// Something about a component that its agent knows.
     pub async fn question(&self, component: Name, question: Question) -> Result<String, CallError> {
         self.call(|answer| Call::Question { component, question, answer }).await?
+    }
+
+    /// Something about a VM that its agent knows, or data that it is to delete.
+    pub async fn host_question(&self, vm: VmId, question: HostQuestion) -> Result<String, CallError> {
+        self.call(|answer| Call::HostQuestion { vm, question, answer }).await?
     }
 
     async fn call<T>(&self, call: impl FnOnce(oneshot::Sender<T>) -> Call) -> Result<T, Halted> {

@@ -4,10 +4,11 @@
 //! heard of. It is one actor with one inbox; whatever may take time it leaves to others and hears of later. It decides
 //! nothing about reconfiguration: what it learns, it tells the engine.
 
+use crate::applications::state::Json;
 use crate::cloud::LocalCloud;
 use crate::document::asked::in_words;
 use crate::handle::{Call, CallError};
-use crate::machine::{Effect, LocalEvent, Manager};
+use crate::machine::{Effect, LocalEvent, Manager, Wishes};
 use crate::program::reachable;
 use protocol::letter::Question;
 use protocol::manager::{Alarm, CloudOutcome, CloudTask, Health, News, Request};
@@ -371,12 +372,12 @@ impl Desks {
 
     async fn answer(&mut self, myself: &ActorRef<OfficeMessage>, call: Call) {
         match call {
-            Call::Ask { request, clouds, answer } => {
+            Call::Ask { request, clouds, wishes, answer } => {
                 let about = in_words(&request);
-                let event = LocalEvent::Asked { request, about, clouds };
+                let event = with(LocalEvent::Asked { request, about, clouds }, wishes);
                 self.tell(Message::Happened(event, Some(first_news(answer))));
             }
-            Call::Submit { submission, answer } => {
+            Call::Submit { submission, wishes, answer } => {
                 let reply = move |outputs: &[Output<Effect>]| {
                     let posted = outputs.iter().find_map(|output| match output {
                         Output::Effect(Effect::Submission(posted)) => Some(posted.clone()),
@@ -385,7 +386,8 @@ impl Desks {
                     // If the caller has gone, its answer is dropped.
                     posted.map(|posted| answer.send(posted));
                 };
-                self.tell(Message::Happened(LocalEvent::Submitted(submission), Some(Box::new(reply))));
+                let event = with(LocalEvent::Submitted(submission), wishes);
+                self.tell(Message::Happened(event, Some(Box::new(reply))));
             }
             Call::Rollout { application, first, promote, answer } => {
                 let event = match promote {
@@ -412,6 +414,12 @@ impl Desks {
                 let token = self.authority.invite(vm, good_for_s, Timestamp::now());
                 let token = token.map(|token| token.to_string());
                 let _ = answer.send(token.map_err(|error| CallError::Unavailable(error.to_string())));
+            }
+            Call::HostQuestion { vm, question, answer } => {
+                let number = self.questions.last_key_value().map_or(Moment::now().0, |(last, _)| last + 1);
+                self.questions.insert(number, answer);
+                self.happened(LocalEvent::HostQuestion { number, vm, question });
+                myself.send_after(ANSWER_PATIENCE, move || OfficeMessage::GiveUp(number));
             }
             Call::Question { component, question, answer } => {
                 // Questions are told apart across restarts by beginning with the time.
@@ -491,6 +499,11 @@ impl Desks {
         let name = name.clone();
         self.look(move |manager| manager.machine().book().vm(&name).map(|vm| (vm.id, vm.health))).await
     }
+}
+
+/// An event, with what is asked for together with it.
+fn with(event: LocalEvent, wishes: Wishes) -> LocalEvent {
+    if wishes.is_empty() { event } else { LocalEvent::With(Box::new(event), Json::new(wishes)) }
 }
 
 /// Passes the machine's first news on to whoever asked: it is the answer.

@@ -11,7 +11,7 @@ use crate::document::Intent;
 use crate::handle::Event;
 use application::{ApplicationFiles, Expansion};
 use protocol::manager::{News, Request};
-use protocol::{ChangeId, Name, Refusal};
+use protocol::{ChangeId, ComponentId, Name, Refusal};
 use runtime::engine::{Moment, Output};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -160,6 +160,38 @@ impl Manager {
         }
     }
 
+    /// Cancels changes that are to be rolled back if they fail, and have. Of a rollout, the present step is undone and the
+    /// steps after it are dropped.
+    pub(super) fn cancel_failed(&mut self, at: Moment, outputs: &mut Outputs) {
+        let failed = outputs.iter().filter_map(|output| match output {
+            Output::Effect(Effect::Told(Event { news: News::OperationFailed(component, ..), .. })) => Some(*component),
+            _ => None,
+        });
+        let failed: BTreeSet<ComponentId> = failed.collect();
+        if failed.is_empty() || self.beside.cancelled_on_failure.is_empty() {
+            return;
+        }
+        for first in self.beside.cancelled_on_failure.clone() {
+            let rollout = self.books.applications.iter().find_map(|(name, it)| {
+                let rollout = it.rollout.as_ref().filter(|it| it.first == first.0)?;
+                Some((name.clone(), ChangeId(rollout.present())))
+            });
+            let change = rollout.as_ref().map_or(first, |(_, present)| *present);
+            let manager = &self.books.manager;
+            if !manager.watched(change).any(|it| it.id.is_some_and(|id| failed.contains(&id))) {
+                continue;
+            }
+            self.beside.cancelled_on_failure.remove(&first);
+            if let Some((name, _)) = rollout {
+                self.set_rollout(&name, None);
+            }
+            let about = format!("roll back change {change}, because an operation failed");
+            let request = Request::Cancel(change);
+            outputs.push(Output::Effect(Effect::Requested(Box::new(request.clone()))));
+            outputs.extend(self.ask(at, request, &about, BTreeMap::new()));
+        }
+    }
+
     /// Posts the next step of every rollout that may go on; ends those that are through.
     pub(super) fn advance_rollouts(&mut self, at: Moment, outputs: &mut Outputs) {
         let rolling = self.books.applications.iter().filter(|(_, it)| it.rollout.is_some());
@@ -187,7 +219,10 @@ impl Manager {
                         return;
                     }
                 },
-                Next::Finished => self.set_rollout(name, None),
+                Next::Finished => {
+                    self.beside.cancelled_on_failure.remove(&ChangeId(rollout.first));
+                    self.set_rollout(name, None);
+                }
                 Next::Post => {
                     let Some(step) = rollout.ahead.pop_front() else { return };
                     let about = format!("{} (step {} of {})", rollout.about, rollout.posted.len() + 1, rollout.steps);
