@@ -29,6 +29,7 @@ pub(crate) const TYPE_FIELDS: &[&str] = &[
     "values",
     "environment",
     "files",
+    "data",
     "operations",
     "patience",
     "takes",

@@ -264,6 +264,10 @@ fn recipe(found: &mut Vec<String>, one: &Recipe, other: &Recipe) {
             found.push(format!("parameter {name}: {old} → {new}"));
         }
     }
+    if one.group_count != other.group_count {
+        let count = |it: Option<u32>| it.map_or("unknown".into(), |it| it.to_string());
+        found.push(format!("group.count: {} → {}", count(one.group_count), count(other.group_count)));
+    }
     let (only_one, only_other) = (&one.parameters, &other.parameters);
     entries(found, "parameter", only_one, only_other, |_, _| true);
     entries(found, "value", &one.values, &other.values, |one, other| one == other);
@@ -276,6 +280,10 @@ fn recipe(found: &mut Vec<String>, one: &Recipe, other: &Recipe) {
     entries(found, "environment", &one.environment, &other.environment, |one, other| one == other);
     let files = |it: &Recipe| it.files.iter().map(|file| (file.path.clone(), file.clone())).collect::<BTreeMap<_, _>>();
     entries(found, "file", &files(one), &files(other), |one, other| one == other);
+    let directories =
+        |it: &Recipe| it.data.directories.iter().map(|name| (name.clone(), ())).collect::<BTreeMap<_, _>>();
+    entries(found, "data directory", &directories(one), &directories(other), |(), ()| true);
+    // What becomes of data when a component is removed is asked when it is removed.
     let operations = |it: &Recipe| -> BTreeMap<String, serde_json::Value> {
         let value = serde_json::to_value(&it.operations).unwrap_or_default();
         value.as_object().map(|it| it.clone().into_iter().collect()).unwrap_or_default()

@@ -5,6 +5,7 @@
 //! same reasons. What the file says itself has priority.
 
 use crate::{
+    kept_data::{self, Mount},
     node::{Content, Node},
     operations::{Builder, SIGNALS, Stage, TIME_LIMIT_MS},
 };
@@ -76,8 +77,14 @@ impl Driver {
     }
 }
 
-/// Reads `start`. `stop` is what the file says of it; `environment` the names of variables.
-pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environment: &[String]) -> Option<Driver> {
+/// Reads `start`. `stop` is what the file says of it; `environment` the names of variables; `data` what is kept.
+pub(crate) fn read(
+    builder: &mut Builder<'_>,
+    node: &Node,
+    stop: &Stop,
+    environment: &[String],
+    data: &[Mount],
+) -> Option<Driver> {
     if let Content::Scalar { text, .. } = &node.content
         && !node.is_nothing()
     {
@@ -87,6 +94,9 @@ pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environm
     let fields = builder.reading.fields(node, "`start`", START_FIELDS);
     let limit = builder.time(&fields, "time-limit", 0).filter(|it| *it > 0);
     let types = ["process", "script", "systemd", "container"];
+    if fields.get("container").is_none() {
+        kept_data::check_no_paths(data, builder.reading);
+    }
     let driver = match types.map(|name| fields.get(name)) {
         [Some(process), None, None, None] => {
             let run = builder.line(process, Stage::Run)?;
@@ -100,7 +110,7 @@ pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, stop: &Stop, environm
             let unit = builder.naming(unit, "a unit", Stage::Run)?;
             Some(systemd(&unit, limit.unwrap_or(UNIT_MS)))
         }
-        [None, None, None, Some(node)] => container(builder, node, limit, stop, environment),
+        [None, None, None, Some(node)] => container(builder, node, limit, stop, environment, data),
         _ => {
             let says = "`start` needs exactly one of `process` (keeps running), `script` (ends), `systemd` (a unit) and `container`";
             builder.reading.not_one_of(&fields, &types, says);
@@ -142,6 +152,7 @@ fn container(
     limit: Option<u64>,
     stop: &Stop,
     environment: &[String],
+    data: &[Mount],
 ) -> Option<Driver> {
     let fields = match node.content {
         Content::Map { .. } => Some(builder.reading.fields(node, "a container", CONTAINER_FIELDS)),
@@ -175,6 +186,7 @@ fn container(
     let mut run = vec![engine.clone(), "run".into(), "--rm".into(), "--name={{ container }}".into()];
     run.push("--network=host".into());
     run.extend(environment.iter().map(|name| format!("--env={name}")));
+    run.extend(kept_data::volumes(data, builder.reading));
     run.extend(volumes.iter().map(|volume| format!("--volume={volume}")));
     let signal = SIGNALS.iter().find(|(_, signal)| *signal == stop.signal && stop.signal != Signal::default());
     run.extend(signal.map(|(word, _)| format!("--stop-signal={word}")));

@@ -141,6 +141,7 @@ impl Application {
         });
         let mut recipe = component_type.recipe.clone();
         recipe.parameters = group.parameters.clone();
+        recipe.group_count = component_type.reads.group_count.then_some(group.count);
         recipe.types.imports = self.imported_sorts((name, group), others, findings);
         file_mode::choose(component_type, &mut recipe);
         value_type_check::check_chosen(name, &recipe, &component_type.templates, findings);

@@ -30,6 +30,7 @@ mod files;
 mod format;
 mod found;
 mod import;
+mod kept_data;
 mod mending;
 mod nearest;
 mod node;

@@ -2,7 +2,7 @@
 
 use crate::{
     component_type::entries,
-    driver,
+    driver, kept_data,
     nearest::nearest,
     node::{Content, Key, Node},
     paths,
@@ -95,10 +95,12 @@ pub(crate) fn read(
         recipe.files.extend(builder.file(key, node, open));
     }
     paths::check(fields.get("files").map(Node::entries).unwrap_or_default(), builder.reading);
+    let kept = kept_data::read(fields.get("data"), builder.reading);
+    recipe.data = kept.data;
     let operations_read =
         fields.get("operations").map(|node| builder.reading.fields(node, "`operations`", OPERATION_FIELDS));
     if let Some(fields) = &operations_read {
-        builder.operations(fields, &mut recipe);
+        builder.operations(fields, &kept.mounts, &mut recipe);
     }
     // The address of a component is known wherever it runs.
     let host = Name::new("host").expect("it is made of letters");
@@ -207,10 +209,10 @@ impl Builder<'_> {
     }
 
     /// Fills in the operations of a recipe, and the consequences of how it is started.
-    fn operations(&mut self, fields: &Fields<'_>, recipe: &mut Recipe) {
+    fn operations(&mut self, fields: &Fields<'_>, data: &[kept_data::Mount], recipe: &mut Recipe) {
         let mut stop = fields.get("stop").map(|node| self.stop(node)).unwrap_or_default();
         let environment: Vec<String> = recipe.environment.keys().cloned().collect();
-        let driver = fields.get("start").and_then(|node| driver::read(self, node, &stop, &environment));
+        let driver = fields.get("start").and_then(|node| driver::read(self, node, &stop, &environment, data));
         let mut operations = Operations {
             install: fields.get("install").and_then(|node| self.command(node, Stage::Prepare)),
             announce: fields.get("announce").and_then(|node| self.command(node, Stage::Prepare)),

@@ -7,6 +7,7 @@ use crate::{
     component_type::{EXPORT_FIELDS, EXPORTED_TYPES, IMPORT_FIELDS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS},
     document::{FILE_FIELDS, OVERRIDE_FIELDS, VARIABLE_FIELDS, VARIABLE_TYPES, VERSION},
     driver::{CONTAINER_FIELDS, START_FIELDS},
+    kept_data::{DATA_FIELDS, ON_REMOVE},
     operations::{
         CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, SIGNALS, STOP_FIELDS,
         VALUE_FIELDS,
@@ -126,6 +127,7 @@ fn demands() -> Value {
         "values": each(has("template")),
         "files": each(one_of(&["template", "from"])),
         "patience": each(has("retries")),
+        "data": has("directories"),
         "operations": fields(json!({
             "install": has("run"),
             "announce": has("run"),
@@ -242,6 +244,22 @@ fn component_type() -> Value {
             ("mode", text(), "Its mode, in octal"),
         ],
     );
+    let paths = named(json!({ "type": ["string", "null"] }));
+    let data = object(
+        DATA_FIELDS,
+        &[
+            (
+                "directories",
+                any_of(vec![one_or_many(part("name")), paths]),
+                "Their names; for a container, the path at which it sees each",
+            ),
+            (
+                "on-remove",
+                json!({ "enum": ON_REMOVE.map(|(word, _)| word) }),
+                "What becomes of them when the component is removed; default keep",
+            ),
+        ],
+    );
     let patience = object(
         PATIENCE_FIELDS,
         &[
@@ -267,6 +285,7 @@ fn component_type() -> Value {
             ("values", named(json!({ "anyOf": [plain(), value] })), "Values that it passes to its clients"),
             ("environment", environment, "Environment variables of its operations"),
             ("files", map(json!({ "anyOf": [plain(), file] })), "Files that are written before it starts"),
+            ("data", any_of(vec![one_or_many(part("name")), data]), "Directories that outlive its components"),
             ("operations", object(OPERATION_FIELDS, &operations), "Its operations"),
             ("patience", by_operation(or_nothing(patience)), "How operations are retried"),
             ("takes", by_operation(or_nothing(part("duration"))), "How long operations usually take, for predictions"),

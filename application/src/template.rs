@@ -41,6 +41,10 @@ pub(crate) enum Meaning {
     Import(Name),
     /// What came with one binding of an import.
     Binding(Name),
+    /// Directories that outlive the component.
+    Data,
+    /// The group of the component.
+    Group,
     Text,
     Number,
     Boolean,
@@ -315,7 +319,9 @@ impl Walk<'_> {
             Meaning::Values => self.own.iter().filter_map(|it| Name::new(it).ok()).map(Part::Own).collect(),
             Meaning::Imports => self.component_type.imports.keys().map(|it| Part::Imported(it.clone(), None)).collect(),
             Meaning::Import(import) | Meaning::Binding(import) => vec![Part::Imported(import.clone(), None)],
-            Meaning::Anything | Meaning::Text | Meaning::Number | Meaning::Boolean => Vec::new(),
+            Meaning::Anything | Meaning::Text | Meaning::Number | Meaning::Boolean | Meaning::Data | Meaning::Group => {
+                Vec::new()
+            }
         };
         parts.into_iter().for_each(|part| self.note(part));
     }

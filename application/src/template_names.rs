@@ -14,6 +14,8 @@ use recipe::{At, Start, value_type::ValueType};
 
 /// Names that always exist, whatever the component's own values are called.
 pub(crate) const ALWAYS: [&str; 6] = ["imports", "parameters", "values", "name", "host", "directory"];
+/// Names that exist unless a value of the component is called so.
+const USUALLY: [&str; 4] = ["key", "index", "group", "data"];
 
 impl Walk<'_> {
     pub(crate) fn filter(&mut self, it: &ast::Filter<'_>) -> Meaning {
@@ -66,9 +68,13 @@ impl Walk<'_> {
             "values" => Meaning::Values,
             "name" | "host" | "directory" => Meaning::Text,
             _ if self.own.contains(name) => self.own_value(name),
+            "key" => Meaning::Text,
+            "index" => Meaning::Number,
+            "group" => Meaning::Group,
+            "data" => Meaning::Data,
             _ if self.asked.contains(name) => Meaning::Anything,
             _ => {
-                let known = ALWAYS.into_iter().chain(self.own.iter().map(String::as_str));
+                let known = ALWAYS.into_iter().chain(USUALLY).chain(self.own.iter().map(String::as_str));
                 // A command may write a value that no export passes on; but a misspelling looks the same.
                 let writes = self.writes_values();
                 let also = if writes { format!(" If a command writes it, use `values.{name}`") } else { String::new() };
@@ -140,6 +146,25 @@ impl Walk<'_> {
     pub(crate) fn part(&mut self, whole: &Meaning, name: &str) -> Meaning {
         match whole {
             Meaning::Anything | Meaning::Text | Meaning::Number | Meaning::Boolean => {}
+            Meaning::Data => {
+                let directories = &self.component_type.recipe.data.directories;
+                if !directories.iter().any(|it| it.as_str() == name) {
+                    let right = match directories.is_empty() {
+                        true => format!(" (declare it: `data: {name}`)"),
+                        false => hint(name, directories.iter().map(Name::as_str)),
+                    };
+                    self.wrong(name, format!("the template reads the unknown data directory `data.{name}`{right}"));
+                }
+                return Meaning::Text;
+            }
+            Meaning::Group => {
+                if name == "count" {
+                    self.reads.group_count = true;
+                } else {
+                    self.wrong(name, format!("the template reads `group.{name}`, and a group has only a `count`"));
+                }
+                return Meaning::Number;
+            }
             Meaning::Parameters => {
                 let Some(parameter) = self.component_type.parameters.get(name) else {
                     let right = hint(name, self.component_type.parameters.keys().map(String::as_str));

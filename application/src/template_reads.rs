@@ -19,6 +19,8 @@ pub(crate) struct Reads {
     pub(crate) parts: BTreeMap<Name, BTreeSet<Part>>,
     /// The values of its own that each of them needs in any case.
     pub(crate) needs: BTreeMap<Name, BTreeSet<Name>>,
+    /// Whether `group.count` is read.
+    pub(crate) group_count: bool,
 }
 
 /// Where a value of an import is read.

@@ -99,7 +99,7 @@ fn of_manager(entry: &Entry) -> Option<Input> {
             ToManager::Report(report) => manager::Input::FromAgent(VmId(from.0), report),
             ToManager::Listening { .. } | ToManager::Answer { .. } => return None,
         },
-        Entry::Happened { what, .. } => match Manager::read(what)? {
+        Entry::Happened { what, .. } => match without_wishes(Manager::read(what)?) {
             ManagerEvent::Asked { request, .. }
             | ManagerEvent::AskedBy { request, .. }
             | ManagerEvent::Applied { request, .. } => manager::Input::FromOperator(request),
@@ -110,10 +110,20 @@ fn of_manager(entry: &Entry) -> Option<Input> {
             | ManagerEvent::QuestionAbout { .. }
             | ManagerEvent::Submitted(_)
             | ManagerEvent::RolloutCancelled(..)
-            | ManagerEvent::RolloutPromoted(..) => return None,
+            | ManagerEvent::RolloutPromoted(..)
+            | ManagerEvent::HostQuestion { .. }
+            | ManagerEvent::With(..) => return None,
         },
         Entry::Acknowledged { .. } | Entry::Met { .. } => return None,
     }))
+}
+
+/// The event itself, without what was asked for together with it.
+fn without_wishes(event: ManagerEvent) -> ManagerEvent {
+    match event {
+        ManagerEvent::With(event, _) => *event,
+        event => event,
+    }
 }
 
 fn of_agent(agent: &Agent, entry: &Entry) -> Option<Input> {

@@ -4,8 +4,8 @@
 //! makes such calls and waits for their answers. It can be cloned freely.
 
 use crate::applications::Submission;
-use crate::machine::{NotPosted, Posted, View};
-use protocol::letter::Question;
+use crate::machine::{NotPosted, Posted, View, Wishes};
+use protocol::letter::{HostQuestion, Question};
 use protocol::{
     ChangeId, CloudManager, ComponentId, Instruction, Name, VmId,
     manager::{Book, CloudTask, News, Output, Request},
@@ -70,6 +70,8 @@ pub enum Call {
         request: Request,
         /// The cloud that creates an added VM; for one that is not listed, an agent joins by itself.
         clouds: BTreeMap<Name, String>,
+        /// What is asked for together with it.
+        wishes: Wishes,
         /// Where the answer goes.
         answer: oneshot::Sender<Result<News, CallError>>,
     },
@@ -77,6 +79,8 @@ pub enum Call {
     Submit {
         /// The decision.
         submission: Box<Submission>,
+        /// What is asked for together with it.
+        wishes: Wishes,
         /// Where the answer goes.
         answer: oneshot::Sender<Result<Posted, NotPosted>>,
     },
@@ -120,6 +124,15 @@ pub enum Call {
         /// Where the answer goes.
         answer: oneshot::Sender<Result<String, CallError>>,
     },
+    /// Something about a VM that its agent knows, or data that it is to delete.
+    HostQuestion {
+        /// The VM.
+        vm: VmId,
+        /// What.
+        question: HostQuestion,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Result<String, CallError>>,
+    },
 }
 
 impl ManagerHandle {
@@ -130,12 +143,23 @@ impl ManagerHandle {
 
     /// Submits a request to the machine; the answer is [`News::Accepted`] or [`News::Refused`], after it was journalled.
     pub async fn ask(&self, by: &str, request: Request, clouds: BTreeMap<Name, String>) -> Result<News, CallError> {
-        self.call(|answer| Call::Ask { by: by.to_owned(), request, clouds, answer }).await?
+        self.ask_with(by, request, clouds, Wishes::default()).await
+    }
+
+    /// The same, with more that is asked for if the request is accepted.
+    pub async fn ask_with(
+        &self,
+        by: &str,
+        request: Request,
+        clouds: BTreeMap<Name, String>,
+        wishes: Wishes,
+    ) -> Result<News, CallError> {
+        self.call(|answer| Call::Ask { by: by.to_owned(), request, clouds, wishes, answer }).await?
     }
 
     /// Carries out a decision about applications.
-    pub async fn submit(&self, submission: Submission) -> Result<Result<Posted, NotPosted>, Halted> {
-        self.call(|answer| Call::Submit { submission: Box::new(submission), answer }).await
+    pub async fn submit(&self, submission: Submission, wishes: Wishes) -> Result<Result<Posted, NotPosted>, Halted> {
+        self.call(|answer| Call::Submit { submission: Box::new(submission), wishes, answer }).await
     }
 
     /// Cancels or promotes a rollout.
@@ -181,6 +205,11 @@ impl ManagerHandle {
     /// Asks a component's agent a question.
     pub async fn question(&self, component: Name, question: Question) -> Result<String, CallError> {
         self.call(|answer| Call::Question { component, question, answer }).await?
+    }
+
+    /// Something about a VM that its agent knows, or data that it is to delete.
+    pub async fn host_question(&self, vm: VmId, question: HostQuestion) -> Result<String, CallError> {
+        self.call(|answer| Call::HostQuestion { vm, question, answer }).await?
     }
 
     async fn call<T>(&self, call: impl FnOnce(oneshot::Sender<T>) -> Call) -> Result<T, Halted> {

@@ -4,18 +4,20 @@
 //! Nothing here decides about reconfiguration. It decodes input, steps the machine, and encodes the output: bindings get
 //! their tickets, and neighbours learn each other's addresses before they need them.
 
+mod data;
 mod origins;
 mod submissions;
 
+pub use data::{DataBook, DataPlace};
 pub use origins::{Origin, Origins};
 
 use crate::applications::{
     ApplicationState, Submission,
     rollout::Rollout,
-    state::{Before, Former, as_json},
+    state::{Before, Former, Json, as_json},
 };
 use crate::handle::{Event, NameRegister};
-use protocol::letter::{Question, Statement, ToAgent, ToManager};
+use protocol::letter::{HostQuestion, Question, Statement, ToAgent, ToManager};
 use protocol::manager::{
     self, Alarm, Book, CancelOutlook, CloudOutcome, CloudTask, ComponentEntry, Input, News, Note, Request,
 };
@@ -39,6 +41,39 @@ const EVENTS_MAX: usize = 20_000;
 pub struct Manager {
     signer: Signer,
     books: Books,
+    beside: Beside,
+}
+
+/// More state that survives restarts. It is stored as JSON after the rest, so that it can grow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Beside {
+    /// The data that VMs keep.
+    data: DataBook,
+    /// Changes that the manager cancels by itself if they fail.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    cancelled_on_failure: BTreeSet<ChangeId>,
+    /// Who asked for each change.
+    origins: Origins,
+}
+
+/// What is asked for together with a change. It is stored as JSON, so that it can grow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Wishes {
+    /// Data that is deleted when the change has removed its component.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub delete_data: BTreeSet<DataPlace>,
+    /// Whether the manager cancels the change by itself if an operation fails for good.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rollback_on_failure: bool,
+}
+
+impl Wishes {
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The state that survives restarts.
@@ -63,8 +98,6 @@ struct Books {
     applications: BTreeMap<Name, Arc<ApplicationState>>,
     /// The state of applications before a change that is not done yet: it is restored if the change is undone.
     before: BTreeMap<ChangeId, Vec<Before>>,
-    /// Who asked for each change.
-    origins: Origins,
 }
 
 /// The inputs of the manager apart from agents' messages.
@@ -122,6 +155,17 @@ pub enum LocalEvent {
     RolloutCancelled(Name, ChangeId),
     /// Continue a rollout that waits after its canaries: an operator promoted it, or its time has come.
     RolloutPromoted(Name, ChangeId),
+    /// An operator asks something of a VM, or wants data deleted.
+    HostQuestion {
+        /// The number of the question.
+        number: u64,
+        /// Which VM.
+        vm: VmId,
+        /// What.
+        question: HostQuestion,
+    },
+    /// A request, and what is asked for together with it if it is accepted.
+    With(Box<LocalEvent>, Json<Wishes>),
     /// A request of an operator.
     AskedBy {
         /// The name of the operator's token.
@@ -194,6 +238,8 @@ pub struct View<'a> {
     pub applications: &'a BTreeMap<Name, Arc<ApplicationState>>,
     /// Who asked for each change.
     pub origins: &'a Origins,
+    /// The data that VMs keep.
+    pub data: &'a DataBook,
 }
 
 impl<'a> View<'a> {
@@ -225,9 +271,8 @@ impl Manager {
             last_event: 0,
             applications: BTreeMap::new(),
             before: BTreeMap::new(),
-            origins: Origins::default(),
         };
-        Self { signer, books }
+        Self { signer, books, beside: Beside::default() }
     }
 
     /// The protocol's machine.
@@ -242,8 +287,9 @@ impl Manager {
 
     /// The machine, and what is stored beside it.
     pub fn view(&self) -> View<'_> {
-        let Books { manager, clouds, applications, origins, .. } = &self.books;
-        View { machine: manager, clouds, applications, origins }
+        let Books { manager, clouds, applications, .. } = &self.books;
+        let Beside { data, origins, .. } = &self.beside;
+        View { machine: manager, clouds, applications, origins, data }
     }
 
     /// The cloud that creates a VM, if there is one.
@@ -343,11 +389,25 @@ impl Manager {
             }
         }
         match &event.news {
-            News::ChangeDone(change) | News::ChangeCancelled(change) => drop(self.books.before.remove(change)),
+            News::ChangeDone(change) | News::ChangeCancelled(change) => {
+                self.books.before.remove(change);
+                // The steps of a rollout are watched until its end.
+                if !self
+                    .books
+                    .applications
+                    .values()
+                    .any(|it| it.rollout.as_ref().is_some_and(|it| it.first == change.0))
+                {
+                    self.beside.cancelled_on_failure.remove(change);
+                }
+            }
             News::Cancelling(change, CancelOutlook::Dropped | CancelOutlook::Undone { .. }) => {
                 self.restore(at, *change);
             }
             _ => {}
+        }
+        if matches!(event.news, News::Cancelling(..)) {
+            self.beside.data.spare();
         }
         outputs.push(Output::Effect(Effect::Told(event)));
         if let Some((vm, name)) = gone {
@@ -358,6 +418,7 @@ impl Manager {
     /// A VM is gone for good: its messages are ignored from now on.
     fn forget(&mut self, vm: VmId, name: Option<&Name>, outputs: &mut Outputs) {
         self.books.addresses.remove(&vm);
+        self.beside.data.forget_vm(vm);
         for neighbour in self.books.acquainted.remove(&vm).unwrap_or_default() {
             if let Some(others) = self.books.acquainted.get_mut(&neighbour) {
                 others.remove(&vm);
@@ -385,6 +446,7 @@ impl Manager {
                 self.acquaint(*client_vm, vm, outputs);
             }
         }
+        self.beside.data.learn(vm, &order.instruction);
         outputs.push(send(vm, &ToAgent::Order(order)));
     }
 
@@ -443,20 +505,58 @@ impl Machine for Manager {
             Ok(ToManager::Report(report)) => self.step(at, Input::FromAgent(vm, report), None),
             Ok(ToManager::Listening { address }) => self.listening(vm, address),
             Ok(ToManager::Answer { number, answer }) => {
+                self.beside.data.answered(number, &answer);
                 vec![Output::Effect(Effect::Answer { number, answer })]
             }
             Err(_) => vec![Output::Effect(Effect::Distrusted(from, "it is not an agent's message"))],
         };
-        self.advance_rollouts(at, &mut outputs);
+        self.advance(at, &mut outputs);
         outputs
     }
 
     fn witness(&mut self, at: Moment, event: LocalEvent) -> Outputs {
-        let mut outputs = match event {
+        let mut outputs = self.happened(at, event);
+        self.advance(at, &mut outputs);
+        outputs
+    }
+
+    fn write(event: &LocalEvent) -> Result<Vec<u8>, Error> {
+        wire::save(event).map_err(|error| Error::Unwritable { what: "an event", source: error.into() })
+    }
+
+    fn read(bytes: &[u8]) -> Option<LocalEvent> {
+        wire::load(bytes).ok()
+    }
+
+    fn save(&self) -> Result<Vec<u8>, Error> {
+        let all = (&self.books, Json::new(self.beside.clone()));
+        wire::save(&all).map_err(|error| Error::Unwritable { what: "the manager's state", source: error.into() })
+    }
+
+    fn restore(self, bytes: &[u8]) -> Option<Self> {
+        // Earlier releases stored only the first part.
+        let (books, beside) = match wire::load::<(Books, Json<Beside>)>(bytes) {
+            Ok((books, beside)) => (books, Beside::clone(&beside.0)),
+            Err(_) => (wire::load(bytes).ok()?, Beside::default()),
+        };
+        Some(Self { books, beside, ..self })
+    }
+}
+
+impl Manager {
+    /// Does what the facts now allow: the next steps of rollouts, deletions of data, and cancellations of what failed.
+    fn advance(&mut self, at: Moment, outputs: &mut Outputs) {
+        self.cancel_failed(at, outputs);
+        self.advance_rollouts(at, outputs);
+        self.advance_data(outputs);
+    }
+
+    fn happened(&mut self, at: Moment, event: LocalEvent) -> Outputs {
+        match event {
             LocalEvent::Asked { request, about, clouds } => self.ask(at, request, &about, clouds),
             LocalEvent::AskedBy { by, request, about, clouds } => {
                 let outputs = self.ask(at, request, &about, clouds);
-                outputs.iter().filter_map(accepted).for_each(|change| self.books.origins.note(change, &by));
+                outputs.iter().filter_map(accepted).for_each(|change| self.beside.origins.note(change, &by));
                 outputs
             }
             LocalEvent::Applied { request, about, clouds, application, record } => {
@@ -503,27 +603,18 @@ impl Machine for Manager {
                 self.pass_on_about(number, component, question)
             }
             LocalEvent::Patience(limit) => self.step(at, Input::SuspicionLimit(limit), None),
-        };
-        self.advance_rollouts(at, &mut outputs);
-        outputs
-    }
-
-    fn write(event: &LocalEvent) -> Result<Vec<u8>, Error> {
-        wire::save(event).map_err(|error| Error::Unwritable { what: "an event", source: error.into() })
-    }
-
-    fn read(bytes: &[u8]) -> Option<LocalEvent> {
-        wire::load(bytes).ok()
-    }
-
-    fn save(&self) -> Result<Vec<u8>, Error> {
-        wire::save(&self.books).map_err(|error| Error::Unwritable { what: "the manager's state", source: error.into() })
-    }
-
-    fn restore(self, bytes: &[u8]) -> Option<Self> {
-        // Earlier releases did not note who asked for a change.
-        let books = wire::load(bytes).or_else(|_| wire::load(&[bytes, Origins::EMPTY].concat()));
-        Some(Self { books: books.ok()?, ..self })
+            LocalEvent::HostQuestion { number, vm, question } => self.ask_host(number, vm, question),
+            LocalEvent::With(event, wishes) => {
+                let outputs = self.happened(at, *event);
+                if let Some(change) = outputs.iter().find_map(accepted) {
+                    self.doom(wishes.0.delete_data.clone());
+                    if wishes.0.rollback_on_failure {
+                        self.beside.cancelled_on_failure.insert(change);
+                    }
+                }
+                outputs
+            }
+        }
     }
 }
 
@@ -531,6 +622,7 @@ fn is_acceptance(output: &Output<Effect>) -> bool {
     accepted(output).is_some()
 }
 
+/// The change that the machine has accepted.
 fn accepted(output: &Output<Effect>) -> Option<ChangeId> {
     match output {
         Output::Effect(Effect::Told(Event { news: News::Accepted(change), .. })) => Some(*change),

@@ -30,6 +30,32 @@ pub enum ToAgent {
         /// What.
         question: Question,
     },
+    /// An operator asks something of the VM itself, or wants data deleted. The answer is a [`ToManager::Answer`].
+    AskHost {
+        /// The number of the question, to be given back.
+        number: u64,
+        /// What.
+        question: HostQuestion,
+    },
+}
+
+/// What an operator can ask of a VM, whichever components it has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HostQuestion {
+    /// The data that is kept there, as JSON.
+    Data,
+    /// Delete the data that is kept for a component's name, unless a component uses it.
+    DeleteData {
+        /// The name.
+        key: Name,
+    },
+    /// The end of what the programs of the last removed component of a name have written.
+    PreviousOutput {
+        /// The name.
+        key: Name,
+        /// At most so many bytes.
+        bytes_max: u32,
+    },
 }
 
 /// What an operator can ask about a component.
@@ -54,7 +80,7 @@ pub enum ToManager {
         /// Where.
         address: SocketAddr,
     },
-    /// What an operator wanted to know about a component, or why it cannot be said.
+    /// What an operator wanted to know about a component or a VM, or why it cannot be said.
     Answer {
         /// The number of the question.
         number: u64,

@@ -5,7 +5,7 @@
 
 mod golden;
 
-use protocol::letter::Question;
+use protocol::letter::{HostQuestion, Question};
 use protocol::{
     BindingId, Change, ChangeId, ComponentId, ComponentState, Condition, Edit, Export, Fact, HostOutcome, Import,
     Instruction, Kind, Name, Need, Notice, Operation, Order, OrderNumber, Patience, Report, Strategy, Ticket, Values,
@@ -60,7 +60,7 @@ variants! {
     Operation { Prepare, Start, Run, Rebind, Stop, Purge }
     ComponentState { Stopped, Starting, Started, Stopping, Failed }
     VmState { Empty, Started, Stopped }
-    ToAgent { Order, Neighbour, Ask }
+    ToAgent { Order, Neighbour, Ask, AskHost }
     ToManager { Report, Listening, Answer }
 }
 
@@ -131,6 +131,8 @@ fn letters_to_agent() -> Vec<(&'static str, ToAgent)> {
             ToAgent::Ask { number: 7, component: ComponentId(5), question: Question::Output { bytes_max: 300 } },
         ),
         ("is it as it was", ToAgent::Ask { number: 7, component: ComponentId(5), question: Question::Drift }),
+        ("what is kept", ToAgent::AskHost { number: 7, question: HostQuestion::Data }),
+        ("delete", ToAgent::AskHost { number: 7, question: HostQuestion::DeleteData { key: name("db[0]") } }),
     ]
 }
 

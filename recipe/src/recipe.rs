@@ -5,7 +5,7 @@
 //! Every text that may contain `{{ … }}` is a template; see [`crate::template`] for what templates see.
 //!
 //! Commands run in the component's directory. Their environment is small: `PATH` and a few others, the variables of the
-//! recipe, and `HOLDFAST_NAME`, `HOLDFAST_DIRECTORY`, `HOLDFAST_TASK` (the number of the task),
+//! recipe, and `HOLDFAST_NAME`, `HOLDFAST_DIRECTORY`, `HOLDFAST_TASK` (the number of the task), `HOLDFAST_DATA_<NAME>`,
 //! `HOLDFAST_<IMPORT>_<n>_<VALUE>` for each value of each binding, and for `install`, `announce` and a start script
 //! `HOLDFAST_VALUES`, the file to which they write values as `name=value` lines.
 //!
@@ -15,14 +15,15 @@
 //!   "values": { "port": { "template": "{{ free_port() }}", "at": "prepare" } },
 //!   "sorts": { "values": { "port": "port" }, "imports": { "cache": { "key": "secret" } } },
 //!   "environment": { "PORT": "{{ port }}" },
+//!   "data": { "directories": ["files"] },
 //!   "operations": {
-//!     "start": { "process": { "run": ["mydb", "--port", "{{ port }}"] } },
+//!     "start": { "process": { "run": ["mydb", "--port", "{{ port }}", "--files", "{{ data.files }}"] } },
 //!     "check": { "probe": { "tcp": { "port": "{{ port }}" } } }
 //!   }
 //! }
 //! ```
 
-use crate::value_type::RecipeTypes;
+use crate::{Data, value_type::RecipeTypes};
 use protocol::{Name, bounds::RECIPE_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -36,6 +37,9 @@ const VERSION: u32 = 1;
 pub struct Recipe {
     /// The version of its format.
     pub version: u32,
+    /// How many components its group has, if a template reads `group.count`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_count: Option<u32>,
     /// Constant values, which templates see as `parameters.<name>`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, serde_json::Value>,
@@ -54,6 +58,9 @@ pub struct Recipe {
     /// Files that are written before `configure` and again before `rebind`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<RenderedFile>,
+    /// What outlives the component: directories that are kept for its name.
+    #[serde(default, skip_serializing_if = "Data::is_empty")]
+    pub data: Data,
     /// Its operations.
     #[serde(default)]
     pub operations: Operations,
@@ -279,12 +286,14 @@ impl Default for Recipe {
     fn default() -> Self {
         Self {
             version: VERSION,
+            group_count: None,
             parameters: BTreeMap::new(),
             secrets: BTreeMap::new(),
             types: RecipeTypes::default(),
             values: BTreeMap::new(),
             environment: BTreeMap::new(),
             files: Vec::new(),
+            data: Data::default(),
             operations: Operations::default(),
         }
     }

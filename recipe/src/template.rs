@@ -3,8 +3,11 @@
 //! | name | what |
 //! |---|---|
 //! | `name`, `host`, `directory` | the component's name, the VM's address, the component's own directory |
+//! | `key`, `index` | the name without that of its application, such as `app[2]`, and the number in it |
+//! | `group.count` | how many components its group has; only where the application says so |
+//! | `data.<name>` | the path of a directory that is kept for the component |
 //! | `parameters.<name>` | the constants of the recipe |
-//! | `values.<name>`, and `<name>` unless it is one of these names | the component's own values so far |
+//! | `values.<name>`, and `<name>` unless it is `name`, `host`, `directory`, `parameters`, `values` or `imports` | the component's own values so far |
 //! | `imports.<import>[i].<value>` | the values of its bindings, ordered by binding; in a run only |
 //! | `free_port()` | in values only: a port that the component keeps |
 //!
@@ -24,7 +27,7 @@ use std::{
     io::{self, Write},
     net::IpAddr,
     ops::Range,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// The environment variable that contains a component's own directory, and marks its processes as belonging to it.
@@ -44,6 +47,8 @@ pub struct View<'a> {
     pub name: &'a Name,
     pub host: IpAddr,
     pub home: &'a Path,
+    /// The directory that has the component's data directories.
+    pub data: PathBuf,
     pub recipe: &'a Recipe,
     /// The component's own values so far.
     pub values: Values,
@@ -96,6 +101,9 @@ impl View<'_> {
             ("HOLDFAST_NAME".to_owned(), self.name.to_string()),
             (DIRECTORY_VARIABLE.to_owned(), self.home.display().to_string()),
         ]);
+        for (name, path) in self.data_directories() {
+            variables.insert(format!("HOLDFAST_DATA_{}", as_variable(name.as_str())), path);
+        }
         for (import, bindings) in self.bindings_by_import() {
             for (place, binding) in bindings.iter().enumerate() {
                 for (value, text) in &binding.values {
@@ -138,7 +146,8 @@ impl View<'_> {
             (import.as_str().to_owned(), Value::from(bindings))
         });
         let own = || seen(&self.values, Some(&self.recipe.types.values));
-        let mut context: BTreeMap<_, _> = own().collect();
+        let mut context = self.place_in_group();
+        context.extend(own());
         context.extend([
             ("name".to_owned(), Value::from(self.name.as_str())),
             ("host".to_owned(), Value::from(self.host.to_string())),
@@ -148,6 +157,22 @@ impl View<'_> {
             ("imports".to_owned(), imports.collect()),
         ]);
         context
+    }
+
+    /// Names that a value of the component itself may have too: then that value is meant.
+    fn place_in_group(&self) -> BTreeMap<String, Value> {
+        let data = self.data_directories().map(|(name, path)| (name.to_string(), path)).collect();
+        let mut context =
+            BTreeMap::from([("key".to_owned(), Value::from(key_of(self.name.as_str()))), ("data".to_owned(), data)]);
+        context.extend(index_of(self.name.as_str()).map(|index| ("index".to_owned(), Value::from(index))));
+        let count = self.recipe.group_count;
+        context.extend(count.map(|it| ("group".to_owned(), [("count", it)].into_iter().collect())));
+        context
+    }
+
+    fn data_directories(&self) -> impl Iterator<Item = (&Name, String)> {
+        let names = self.recipe.data.directories.iter();
+        names.map(|name| (name, self.data.join(name.as_str()).display().to_string()))
     }
 
     fn parameters(&self) -> Value {
@@ -219,6 +244,16 @@ impl Recipe {
         template.render_captured_to(context, &mut rendered).ok()?;
         String::from_utf8(rendered.0).ok()
     }
+}
+
+/// A name without that of its application.
+fn key_of(name: &str) -> &str {
+    name.split_once('/').map_or(name, |(_, key)| key)
+}
+
+/// The number of a component in its group, if it has one.
+fn index_of(name: &str) -> Option<u32> {
+    name.strip_suffix(']')?.rsplit_once('[')?.1.parse().ok()
 }
 
 fn environment() -> Environment<'static> {
@@ -312,6 +347,8 @@ mod tests {
     fn check(template: &str) -> Result<String, String> {
         let mut recipe = Recipe::default();
         recipe.parameters.insert("workers".into(), 4.into());
+        recipe.group_count = Some(3);
+        recipe.data.directories = [name("files")].into();
         recipe.types.values =
             [(name("port"), ValueType::Port), (name("tls"), ValueType::Boolean)].into_iter().collect();
         recipe.types.imports.insert(name("db"), [(name("port"), ValueType::Port)].into_iter().collect());
@@ -319,9 +356,10 @@ mod tests {
         let held =
             |binding, port| HeldBinding { import: name("db"), binding: BindingId(binding), values: values(port) };
         let view = View {
-            name: &name("app[0]"),
+            name: &name("shop/app[2]"),
             host: Ipv4Addr::LOCALHOST.into(),
             home: Path::new("/srv/app"),
+            data: "/srv/data".into(),
             recipe: &recipe,
             values: [("port", "8080"), ("name", "mine"), ("tls", "false")]
                 .map(|(value, text)| (name(value), text.into()))
@@ -335,11 +373,19 @@ mod tests {
     #[test]
     fn templates_see_the_component_its_values_and_its_imports() {
         let told = check("{{ name }} {{ values.name }} {{ host }}:{{ port }} {{ directory }} {{ parameters.workers }}");
-        assert_eq!(told.unwrap(), "app[0] mine 127.0.0.1:8080 /srv/app 4");
+        assert_eq!(told.unwrap(), "shop/app[2] mine 127.0.0.1:8080 /srv/app 4");
         // Ordered by the number of the binding, not by arrival.
         let told = check("{% for db in imports.db %}{{ db.port }},{% endfor %}{{ imports.cache | length }}\n");
         assert_eq!(told.unwrap(), "1,2,0\n");
         assert_eq!(check("{{ \"it's\" | quote }}").unwrap(), r"'it'\''s'");
+    }
+
+    #[test]
+    fn templates_see_the_place_in_the_group_and_what_is_kept() {
+        let told = check("{{ key }} {{ index + 1 }} of {{ group.count }}, {{ data.files }}");
+        assert_eq!(told.unwrap(), "app[2] 3 of 3, /srv/data/files");
+        assert_eq!((index_of("app"), index_of("app[x]"), key_of("app")), (None, None, "app"));
+        assert!(check("{{ data.file }}").unwrap_err().contains("data.file"));
     }
 
     #[test]

@@ -4,7 +4,8 @@
 use crate::host::{self, Host};
 use crate::machine::{Agent, Effect, LocalEvent};
 use protocol::agent::Alarm;
-use protocol::letter::Question;
+use protocol::bounds::MESSAGE_BYTES_MAX;
+use protocol::letter::{HostQuestion, Question};
 use protocol::{HostOutcome, HostTask};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::PeerId;
@@ -13,6 +14,9 @@ use runtime::link::{self, Refusal};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
+
+/// Maximum size of an answer about the VM.
+const ANSWER_BYTES_MAX: usize = MESSAGE_BYTES_MAX / 2;
 
 type Engine = ActorRef<Message<Agent>>;
 
@@ -160,6 +164,13 @@ impl HostActorState {
                     let _ = engine.cast(Message::Happened(LocalEvent::Answered { number, answer }, None));
                 });
             }
+            Effect::AnswerAboutHost { number, question } => {
+                let (Some(host), Some(engine)) = (self.host.clone(), self.engine.clone()) else { return };
+                tokio::spawn(async move {
+                    let answer = answer_about_host(&host, question).await;
+                    let _ = engine.cast(Message::Happened(LocalEvent::Answered { number, answer }, None));
+                });
+            }
             Effect::Note(note) => tracing::debug!(?note, "noted"),
             Effect::Distrusted(peer, why) => tracing::warn!(%peer, why, "message rejected"),
         }
@@ -190,6 +201,31 @@ impl HostActorState {
             // An engine that has failed restarts with its pending tasks, and asks again.
             let _ = engine.cast(Message::Happened(event, None));
         }
+    }
+}
+
+/// Answers a question about the VM, or deletes data.
+async fn answer_about_host(host: &Host, question: HostQuestion) -> Result<String, String> {
+    let answer = match question {
+        HostQuestion::Data => host.data().await.map(|kept| serde_json::to_string(&kept).unwrap_or_default()),
+        HostQuestion::DeleteData { key } => {
+            let deleted = host.delete_data(&key).await;
+            match &deleted {
+                Ok(()) => tracing::info!(%key, "data deleted"),
+                Err(error) => tracing::warn!(%key, %error, "data not deleted"),
+            }
+            deleted.map(|()| String::new())
+        }
+        HostQuestion::PreviousOutput { key, bytes_max } => {
+            host.previous_logs(&key, usize::try_from(bytes_max).unwrap_or(usize::MAX)).await
+        }
+    };
+    match answer {
+        // An answer must fit into a message.
+        Ok(text) if text.len() > ANSWER_BYTES_MAX => {
+            Err(format!("the answer has {} bytes, and at most {ANSWER_BYTES_MAX} can be sent", text.len()))
+        }
+        answer => answer.map_err(|error| error.to_string()),
     }
 }
 

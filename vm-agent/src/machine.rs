@@ -5,7 +5,7 @@
 //! sign this binding?), the machine steps, and what it answers is packed.
 
 use protocol::agent::{Alarm, Input, Note, VmAgent};
-use protocol::letter::{Question, Statement, ToAgent, ToManager};
+use protocol::letter::{HostQuestion, Question, Statement, ToAgent, ToManager};
 use protocol::wire;
 use protocol::{ComponentId, HostOutcome, HostTask, Instruction, Notice, Order, VmId, agent};
 use runtime::engine::{Machine, Moment, Output};
@@ -68,6 +68,13 @@ pub enum Effect {
         component: ComponentId,
         /// What.
         question: Question,
+    },
+    /// Answer a question about the VM, or delete data.
+    AnswerAboutHost {
+        /// The number of the question.
+        number: u64,
+        /// What.
+        question: HostQuestion,
     },
     /// A note for the log.
     Note(Note),
@@ -175,6 +182,9 @@ impl Machine for Agent {
             }
             Ok(Understood::Aside(ToAgent::Ask { number, component, question })) => {
                 vec![Output::Effect(Effect::Answer { number, component, question })]
+            }
+            Ok(Understood::Aside(ToAgent::AskHost { number, question })) => {
+                vec![Output::Effect(Effect::AnswerAboutHost { number, question })]
             }
             Ok(Understood::Aside(ToAgent::Order(_))) => unreachable!("an order is an input"),
             Err(why) => vec![Output::Effect(Effect::Distrusted(from, why))],

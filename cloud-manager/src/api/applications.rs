@@ -12,7 +12,7 @@ use super::{
 use crate::applications::{
     ApplicationState, Decision, PlanError, Present, check, forecast, plan,
     planning::{self, Limits},
-    present::Learned,
+    present::{KeptData, Learned},
 };
 use crate::document::{
     ApplicationDocument, ApplicationRequest, ApplyRequest, CheckRequest, Component, ComponentStatus, DrainRequest,
@@ -133,6 +133,7 @@ impl Api {
                 failures,
                 drifted: BTreeMap::new(),
                 clouds: vec![LOCAL.to_owned()],
+                data: present_data(manager),
             }
         })
         .await
@@ -243,7 +244,7 @@ impl Api {
             return Err(Problem::refused(plan.forecast.refused.clone()));
         }
         let submission = decision.submission(by, secrets, present)?;
-        let posted = self.manager.submit(submission).await?.map_err(|why| match why {
+        let posted = self.manager.submit(submission, decision.wishes.clone()).await?.map_err(|why| match why {
             NotPosted::Refused(refusals) => refusals.into(),
             NotPosted::Outdated(name) => {
                 let error = format!("application {name} has been changed in the meantime (plan again)");
@@ -310,6 +311,17 @@ impl Api {
             }
         }
     }
+}
+
+/// The data that VMs keep, with the names of the VMs.
+pub(super) fn present_data(manager: View<'_>) -> Vec<KeptData> {
+    let book = manager.book();
+    let kept = manager.data.kept().filter_map(|(id, key, directories)| {
+        let vm = book.vm_by_id(id)?.name.clone();
+        let cloud = manager.clouds.get(&vm).cloned();
+        Some(KeptData { id, vm, cloud, key: key.clone(), directories: directories.clone() })
+    });
+    kept.collect()
 }
 
 /// A request without the fields that do not affect its plan.

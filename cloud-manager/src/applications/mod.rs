@@ -17,9 +17,13 @@
 //! | `planning` | from a request to a decision, and to the plan that is shown |
 //! | `targets` | what each kind of request does to an application |
 //! | `forecast`, `outcome` | what changes would do: a simulation, and the machine's own answer |
+//! | `data` | what a plan does to data that is kept, and what needs an explicit yes |
+//! | `fates` | what becomes of each component |
 //! | `check` | what differs from what was applied |
 
 pub mod check;
+pub mod data;
+mod fates;
 pub mod forecast;
 mod outcome;
 pub mod planning;

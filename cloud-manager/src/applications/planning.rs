@@ -4,12 +4,17 @@
 //! turned into a [`Submission`].
 
 use super::{
+    data::{Said, data_plan},
+    fates::fates,
     forecast::{forecast, script},
     present::{Present, masked},
     state::{ApplicationUpdate, Json, Step, Submission, VersionUpdate},
     targets::{Target, targets},
 };
-use crate::document::{ApplicationPlan, ApplicationRequest, Intent, Plan, SecretUse, change::usual_patience};
+use crate::document::{
+    ApplicationPlan, ApplicationRequest, DataEffect, Forecast, Intent, Plan, SecretUse, change::usual_patience,
+};
+use crate::machine::Wishes;
 use application::{
     Application, Difference, Existing, Expansion, How, Key, OutAlready, Problems, Secret, SecretTexts, rolling,
 };
@@ -85,6 +90,8 @@ pub use super::targets::named;
 pub struct Decision {
     /// The plan that is shown.
     pub plan: Plan,
+    /// What is asked for together with the changes.
+    pub wishes: Wishes,
     intent: Intent,
     targets: Vec<Target>,
     /// For each change, the resulting expansion of each target.
@@ -115,6 +122,7 @@ pub fn plan(request: &ApplicationRequest, present: &Present, mut limits: Limits<
     let others = others.map(|(_, state)| present.found(state)).collect();
     let mut decision = Decision {
         plan: Plan::default(),
+        wishes: Wishes { rollback_on_failure: how.rollback_on_failure, ..Wishes::default() },
         intent: request.intent(),
         canary_steps: how.canary.and_then(|it| canary_steps(it, &targets, &ends)),
         promote_after_ms: how.promote_after_s.map(|it| it.saturating_mul(1_000)),
@@ -198,12 +206,23 @@ impl Decision {
         let expansions: Vec<&Expansion> = self.targets.iter().flat_map(|it| [&it.before, &it.after]).collect();
         let mut forecast = forecast(present, &changes, &expansions, one);
         forecast.refused.extend(self.targets.iter().flat_map(|it| unknown_clouds(it, &present.clouds)));
+        let removed: Vec<&Name> =
+            self.targets.iter().filter(|it| it.files.is_none()).map(|it| &it.after.application).collect();
+        let said = Said { delete: how.delete_data, start_empty: &how.start_empty, removed: &removed };
+        let data = data_plan(present, &changes, said);
+        forecast.refused.extend(data.refused);
+        self.wishes.delete_data = data.delete;
         let script = how.script.then(|| {
             let (_, lines) = script(present.configuration(), changes.clone());
             serde_json::to_value(&*lines).unwrap_or_default()
         });
         self.plan = Plan {
-            applications: self.targets.iter().map(|it| self.describe_one(it, present)).collect(),
+            applications: self
+                .targets
+                .iter()
+                .map(|it| self.describe_one(it, present, &forecast, &data.effects))
+                .collect(),
+            data: data.effects,
             strategy: strategies.first().copied().unwrap_or_default(),
             steps: self.ends.len(),
             edits,
@@ -219,7 +238,13 @@ impl Decision {
         Ok(())
     }
 
-    fn describe_one(&self, target: &Target, present: &Present) -> ApplicationPlan {
+    fn describe_one(
+        &self,
+        target: &Target,
+        present: &Present,
+        forecast: &Forecast,
+        data: &[DataEffect],
+    ) -> ApplicationPlan {
         let Target { after, before, .. } = target;
         let difference = Difference::between(before, after);
         let comes = difference.components.iter().filter(|(_, how)| matches!(how, How::Added | How::Replaced(_)));
@@ -235,6 +260,7 @@ impl Decision {
             vms: after.vms.len(),
             components: after.components.len(),
             bindings: after.bindings(),
+            fates: fates(target, &difference, forecast, data),
             difference,
             places,
             restarts: target.restarts.clone(),

@@ -5,7 +5,7 @@
 use super::state::{ApplicationState, Version};
 use application::{ApplicationFiles, Difference, Expansion, Found, Key, SecretTexts, hint};
 use protocol::{
-    CloudManager, ComponentState, Edit, Kind, Name, Operation, Strategy,
+    CloudManager, ComponentState, Edit, Kind, Name, Operation, Strategy, VmId,
     manager::{Book, ComponentEntry, Health, Input, Request},
 };
 use std::{
@@ -32,6 +32,23 @@ pub struct Present {
     pub drifted: BTreeMap<Name, Vec<String>>,
     /// The clouds that can create VMs; empty without a manager.
     pub clouds: Vec<String>,
+    /// The data that VMs keep.
+    pub data: Vec<KeptData>,
+}
+
+/// The data that a VM keeps for the name of a component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptData {
+    /// The VM.
+    pub id: VmId,
+    /// Its name.
+    pub vm: Name,
+    /// The cloud that made the VM and would take the data away with it, if one did.
+    pub cloud: Option<String>,
+    /// The name of the component.
+    pub key: Name,
+    /// The names of the directories.
+    pub directories: BTreeSet<Name>,
 }
 
 impl Present {
@@ -44,6 +61,7 @@ impl Present {
             failures: BTreeMap::new(),
             drifted: BTreeMap::new(),
             clouds: Vec::new(),
+            data: Vec::new(),
         };
         if let Some((files, expansion)) = before {
             let empty = Expansion::empty(expansion.application.clone());
@@ -63,7 +81,10 @@ impl Present {
 
     /// Whether a plan for this is also a plan for the other.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.drifted == other.drifted && self.applications == other.applications && self.machine == other.machine
+        self.drifted == other.drifted
+            && self.data == other.data
+            && self.applications == other.applications
+            && self.machine == other.machine
     }
 
     /// The manager's book.
@@ -214,6 +235,8 @@ fn comparable(kind: &Kind) -> Kind {
     }
     if let Ok(mut recipe) = recipe::Recipe::decode(&kind.recipe) {
         recipe.secrets.values_mut().for_each(String::clear);
+        // It is asked of the application's files when a component is removed.
+        recipe.data.on_remove = recipe::OnRemove::default();
         kind.recipe = recipe.encode().into();
     }
     kind

@@ -37,6 +37,16 @@ pub struct How {
     /// Promote after this many seconds without a failure, even without an operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promote_after_s: Option<u64>,
+    /// Delete data of components and VMs that the change removes. Without it, what would delete data is refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delete_data: bool,
+    /// Components that may start without the data that is kept for them on another VM.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(example = json!(["shop/database[0]"]))]
+    pub start_empty: Vec<String>,
+    /// If an operation of the change fails permanently, the manager takes the change back by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rollback_on_failure: bool,
     /// For placement by the planner: take the best solution after this many seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = 60)]

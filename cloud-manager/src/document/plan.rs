@@ -19,6 +19,9 @@ pub struct Plan {
     pub steps: usize,
     /// The number of edits in those changes.
     pub edits: usize,
+    /// What becomes of data that is kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<DataEffect>,
     /// The secrets of new components. The manager lacks the text of those that are not `kept`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<SecretUse>,
@@ -67,6 +70,10 @@ pub struct ApplicationPlan {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Object)]
     pub restarts: BTreeMap<Key, Vec<String>>,
+    /// What becomes of each component, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = Object)]
+    pub fates: BTreeMap<Key, ComponentFate>,
     /// How many other things differ from what was applied, and stay so.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left: usize,
@@ -87,6 +94,72 @@ pub struct ApplicationPlan {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is Serde's")]
 fn is_zero(number: &usize) -> bool {
     *number == 0
+}
+
+/// What becomes of data that is kept for a component on a VM.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DataEffect {
+    /// The component that it is kept for.
+    #[schema(example = "shop/database[0]")]
+    pub component: String,
+    /// The VM that keeps it.
+    #[schema(example = "shop/data[0]")]
+    pub vm: String,
+    /// What becomes of it.
+    pub fate: DataFate,
+    /// Why.
+    pub why: String,
+}
+
+/// What becomes of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DataFate {
+    /// It is deleted, and cannot be brought back.
+    Deleted,
+    /// It stays on the VM, and no component uses it.
+    LeftBehind,
+    /// Its component starts without it, on another VM.
+    NotUsed,
+    /// A component of the same name uses it again.
+    Adopted,
+    /// The component is replaced and goes on with it.
+    Kept,
+}
+
+/// What becomes of a component.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ComponentFate {
+    /// What.
+    pub is: Fate,
+    /// Whether it has data that the new one goes on with.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub data_kept: bool,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
+}
+
+/// What becomes of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// It runs on.
+    Untouched,
+    /// It runs on, and is told of what is new.
+    Told,
+    /// It runs on with other files.
+    Reloaded,
+    /// It stops and starts again, as it is.
+    Restarted,
+    /// Another one takes its place on the same VM.
+    Replaced,
+    /// Another one takes its place on another VM.
+    Moved,
+    /// It is new.
+    Added,
+    /// It goes.
+    Removed,
 }
 
 /// One choice between cost and disruption.

@@ -1,9 +1,10 @@
 //! Calls through the handle: requests of operators, views of the manager, and questions to agents.
 
 use super::{Executor, ExecutorMessage};
+use crate::applications::state::Json;
 use crate::document::asked::in_words;
 use crate::handle::{Call, CallError};
-use crate::machine::{Effect, LocalEvent, Manager};
+use crate::machine::{Effect, LocalEvent, Manager, Wishes};
 use protocol::letter::Question;
 use protocol::manager::News;
 use ractor::ActorRef;
@@ -19,12 +20,12 @@ impl Executor {
     /// Carries out a call through the handle.
     pub(super) async fn answer(&mut self, myself: &ActorRef<ExecutorMessage>, call: Call) {
         match call {
-            Call::Ask { by, request, clouds, answer } => {
+            Call::Ask { by, request, clouds, wishes, answer } => {
                 let about = in_words(&request);
-                let event = LocalEvent::AskedBy { by, request, about, clouds };
+                let event = with(LocalEvent::AskedBy { by, request, about, clouds }, wishes);
                 self.tell(Message::Happened(event, Some(first_news(answer))));
             }
-            Call::Submit { submission, answer } => {
+            Call::Submit { submission, wishes, answer } => {
                 let reply = move |outputs: &[Output<Effect>]| {
                     let posted = outputs.iter().find_map(|output| match output {
                         Output::Effect(Effect::Submission(posted)) => Some(posted.clone()),
@@ -33,7 +34,8 @@ impl Executor {
                     // If the caller is gone, its answer is dropped.
                     posted.map(|posted| answer.send(posted));
                 };
-                self.tell(Message::Happened(LocalEvent::Submitted(submission), Some(Box::new(reply))));
+                let event = with(LocalEvent::Submitted(submission), wishes);
+                self.tell(Message::Happened(event, Some(Box::new(reply))));
             }
             Call::Rollout { application, first, promote, answer } => {
                 let event = match promote {
@@ -61,6 +63,12 @@ impl Executor {
                 let token = token.map(|token| token.to_string());
                 let _ = answer.send(token.map_err(|error| CallError::Unavailable(error.to_string())));
             }
+            Call::HostQuestion { vm, question, answer } => {
+                let number = self.questions.last_key_value().map_or(Moment::now().0, |(last, _)| last + 1);
+                self.questions.insert(number, answer);
+                self.happened(LocalEvent::HostQuestion { number, vm, question });
+                myself.send_after(ANSWER_TIMEOUT, move || ExecutorMessage::QuestionTimeout(number));
+            }
             Call::Question { component, question, answer } => {
                 // Numbers begin with the time, so that they differ from those before a restart.
                 let number = self.questions.last_key_value().map_or(Moment::now().0, |(last, _)| last + 1);
@@ -87,6 +95,11 @@ impl Executor {
         self.tell(Message::Look(Box::new(move |manager: &Manager| drop(answer.send(look(manager))))));
         answered.await.ok()
     }
+}
+
+/// An event, with what is asked for together with it.
+fn with(event: LocalEvent, wishes: Wishes) -> LocalEvent {
+    if wishes.is_empty() { event } else { LocalEvent::With(Box::new(event), Json::new(wishes)) }
 }
 
 /// Answers with the machine's first news.

@@ -1,9 +1,8 @@
 //! Who asked for each change, and whether it was rolled back later: what the history says beyond the protocol.
 
-use crate::applications::state::Json;
 use crate::document::Intent;
 use protocol::{ChangeId, Name};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,28 +23,30 @@ pub struct Origin {
 }
 
 /// The origins of changes, by number.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Origins(Json<BTreeMap<u64, Origin>>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins(Arc<BTreeMap<u64, Origin>>);
 
-impl Default for Origins {
-    fn default() -> Self {
-        Self(Json::new(BTreeMap::new()))
+impl Serialize for Origins {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Origins {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(Arc::new(Deserialize::deserialize(deserializer)?)))
     }
 }
 
 impl Origins {
-    /// What an empty list is encoded as. Snapshots of earlier releases end before it.
-    pub(super) const EMPTY: &[u8] = b"\x02{}";
-
     /// Where this change comes from, if it is known.
     pub fn of(&self, change: u64) -> Option<&Origin> {
-        self.0.0.get(&change)
+        self.0.get(&change)
     }
 
     /// Notes who asked for a change.
     pub(super) fn note(&mut self, change: ChangeId, by: &str) {
-        let all = Arc::make_mut(&mut self.0.0);
+        let all = Arc::make_mut(&mut self.0);
         all.insert(change.0, Origin { by: by.to_owned(), ..Origin::default() });
         while all.len() > CHANGES_MAX {
             all.pop_first();
@@ -61,7 +62,7 @@ impl Origins {
 
     /// Notes which versions of applications a change made.
     pub(super) fn note_versions(&mut self, change: ChangeId, versions: &BTreeMap<Name, u64>) {
-        if let Some(origin) = Arc::make_mut(&mut self.0.0).get_mut(&change.0) {
+        if let Some(origin) = Arc::make_mut(&mut self.0).get_mut(&change.0) {
             origin.versions.clone_from(versions);
         }
     }
@@ -69,7 +70,7 @@ impl Origins {
     /// Notes that a change went back to an earlier version of an application: those after it, up to the one before the
     /// change, are rolled back.
     pub(super) fn note_rollback(&mut self, change: ChangeId, application: &Name, after: u64, up_to: u64) {
-        for (number, origin) in Arc::make_mut(&mut self.0.0) {
+        for (number, origin) in Arc::make_mut(&mut self.0) {
             let version = origin.versions.get(application);
             if *number != change.0 && version.is_some_and(|it| *it > after && *it <= up_to) {
                 origin.rolled_back_by = Some(change.0);
@@ -86,12 +87,6 @@ impl Origins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::wire;
-
-    #[test]
-    fn an_empty_list_is_encoded_as_stated() {
-        assert_eq!(&wire::save(&Origins::default()).unwrap()[1..], Origins::EMPTY);
-    }
 
     #[test]
     fn a_rollback_marks_the_changes_after_the_version_it_goes_to() {

@@ -11,7 +11,7 @@ use crate::document::{Intent, asked};
 use crate::handle::Event;
 use application::{ApplicationFiles, Expansion};
 use protocol::manager::{News, Request};
-use protocol::{ChangeId, Name, Refusal};
+use protocol::{ChangeId, ComponentId, Name, Refusal};
 use runtime::engine::{Moment, Output};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -74,10 +74,10 @@ impl Manager {
             }
         }
         if let Some(change) = posted.change {
-            self.books.origins.note(change, &by);
-            self.books.origins.note_versions(change, &posted.versions);
+            self.beside.origins.note(change, &by);
+            self.beside.origins.note_versions(change, &posted.versions);
             went_back.iter().for_each(|(name, after, up_to)| {
-                self.books.origins.note_rollback(change, name, *after, *up_to);
+                self.beside.origins.note_rollback(change, name, *after, *up_to);
             });
         }
         outputs.push(Output::Effect(Effect::Submission(Ok(posted))));
@@ -189,6 +189,38 @@ impl Manager {
         }
     }
 
+    /// Cancels changes that are to be rolled back if they fail, and have. Of a rollout, the present step is undone and the
+    /// steps after it are dropped.
+    pub(super) fn cancel_failed(&mut self, at: Moment, outputs: &mut Outputs) {
+        let failed = outputs.iter().filter_map(|output| match output {
+            Output::Effect(Effect::Told(Event { news: News::OperationFailed(component, ..), .. })) => Some(*component),
+            _ => None,
+        });
+        let failed: BTreeSet<ComponentId> = failed.collect();
+        if failed.is_empty() || self.beside.cancelled_on_failure.is_empty() {
+            return;
+        }
+        for first in self.beside.cancelled_on_failure.clone() {
+            let rollout = self.books.applications.iter().find_map(|(name, it)| {
+                let rollout = it.rollout.as_ref().filter(|it| it.first == first.0)?;
+                Some((name.clone(), ChangeId(rollout.present())))
+            });
+            let change = rollout.as_ref().map_or(first, |(_, present)| *present);
+            let manager = &self.books.manager;
+            if !manager.watched(change).any(|it| it.id.is_some_and(|id| failed.contains(&id))) {
+                continue;
+            }
+            self.beside.cancelled_on_failure.remove(&first);
+            if let Some((name, _)) = rollout {
+                self.end_rollout(&name);
+            }
+            let about = format!("roll back change {change}, because an operation failed");
+            let request = Request::Cancel(change);
+            outputs.push(Output::Effect(Effect::Requested(Box::new(request.clone()))));
+            outputs.extend(self.ask(at, request, &about, BTreeMap::new()));
+        }
+    }
+
     /// Posts the next step of every rollout that may continue; ends those that are complete.
     pub(super) fn advance_rollouts(&mut self, at: Moment, outputs: &mut Outputs) {
         let rolling = self.books.applications.iter().filter(|(_, it)| it.rollout.is_some());
@@ -216,7 +248,10 @@ impl Manager {
                         return;
                     }
                 },
-                Next::Finished => self.end_rollout(name),
+                Next::Finished => {
+                    self.beside.cancelled_on_failure.remove(&ChangeId(rollout.first));
+                    self.end_rollout(name);
+                }
                 Next::Post => {
                     let Some(step) = rollout.ahead.pop_front() else { return };
                     let which = format!(" (step {} of {})", rollout.posted.len() + 1, rollout.steps);
@@ -225,7 +260,7 @@ impl Manager {
                         Ok(change) => {
                             self.keep_before(change, std::slice::from_ref(name));
                             rollout.posted.push(change.0);
-                            self.books.origins.note_step(change, rollout.first);
+                            self.beside.origins.note_step(change, rollout.first);
                         }
                         Err(refusals) => {
                             rollout.blocked = refusals.iter().map(ToString::to_string).collect();

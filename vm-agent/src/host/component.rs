@@ -7,6 +7,7 @@ use super::{
     Shared,
     command::Step,
     component_directory::ComponentDirectory,
+    data,
     failure::{Attempt, Failure},
     ports::PortBook,
     record::{Done, Record, Run},
@@ -95,6 +96,7 @@ impl Component {
         let recipe = decode(task)?;
         let home = self.directory.home();
         let mut record = self.record()?;
+        self.take_data(&task.name, &recipe, &mut record, false).await?;
         let mut view = self.view(&task.name, &home, &recipe, Values::new());
         let mut announced = self.choose_values(&mut view, &[At::Prepare], &task.kind, &mut record).await?;
         for (step, command) in
@@ -156,7 +158,8 @@ impl Component {
         let turn = self.shared.one_at_a_time.lock().await;
         self.run(Step::Purge, recipe.operations.purge.as_ref(), &view).await?;
         drop(turn);
-        self.directory.remove()?;
+        self.directory.set_aside(&task.name, &self.shared.settings.directory)?;
+        self.shared.data.forget(self.id);
         for port in record.ports.values() {
             self.shared.ports.release(*port);
         }
@@ -202,7 +205,8 @@ impl Component {
     }
 
     pub(super) fn view<'a>(&self, name: &'a Name, home: &'a Path, recipe: &'a Recipe, values: Values) -> View<'a> {
-        View { name, host: self.shared.settings.host, home, recipe, values, imports: &[], bindings: &[] }
+        let data = data::directory_of(name, &self.shared.settings.directory);
+        View { name, host: self.shared.settings.host, home, data, recipe, values, imports: &[], bindings: &[] }
     }
 
     pub(super) fn view_of_run<'a>(&self, run: &'a Run, home: &'a Path, announced: &Values) -> View<'a> {

@@ -2,12 +2,16 @@
 //!
 //! It exists from the component's first task until it is purged. The component itself works in `home`; the rest belongs
 //! to the host, so that a program that cleans up its own directory does not delete the host's records.
+//!
+//! It is scratch: it ends with the component. For each name the directory of the last purged component is kept below
+//! `previous`, so that the logs of what failed can still be read. What must outlive a component is in `data`.
 
 use super::{
     command::Step,
+    data::file_name,
     failure::{Attempt, Failure},
 };
-use protocol::ComponentId;
+use protocol::{ComponentId, Name};
 use std::{
     fs::{self, File},
     io,
@@ -16,6 +20,10 @@ use std::{
 
 /// Suffix of the directory of a component that is being removed.
 const LEAVING: &str = "leaving";
+/// The directories of the last purged component of each name.
+const PREVIOUS: &str = "previous";
+/// Maximum number of those; the oldest are removed.
+const PREVIOUS_MAX: usize = 100;
 /// Suffix of the mark of a running step.
 const MARK: &str = "mark";
 
@@ -29,6 +37,11 @@ impl ComponentDirectory {
     /// The directory of this component, whether it exists or not.
     pub(super) fn of(component: ComponentId, host_directory: &Path) -> Self {
         Self { directory: host_directory.join(component.0.to_string()) }
+    }
+
+    /// The directory of the last purged component of a name, whether it exists or not.
+    pub(super) fn previous(key: &Name, host_directory: &Path) -> Self {
+        Self { directory: host_directory.join(PREVIOUS).join(file_name(key)) }
     }
 
     /// All components that have a directory. The remains of interrupted removals are removed.
@@ -58,13 +71,28 @@ impl ComponentDirectory {
         self.directory.is_dir()
     }
 
-    /// Removes it, so that after a crash it either exists completely or not at all.
-    pub(super) fn remove(&self) -> Result<(), Failure> {
+    /// Keeps it as the previous one of this name, in place of an older one. After a crash it either exists completely or
+    /// not at all.
+    pub(super) fn set_aside(&self, key: &Name, host_directory: &Path) -> Result<(), Failure> {
+        let Self { directory: kept } = Self::previous(key, host_directory);
         let leaving = self.directory.with_extension(LEAVING);
-        fs::rename(&self.directory, &leaving)
-            .and_then(|()| self.directory.parent().map_or(Ok(()), sync))
-            .and_then(|()| fs::remove_dir_all(&leaving))
-            .attempt(format!("remove the directory {}", self.directory.display()))
+        let all = host_directory.join(PREVIOUS);
+        let moved = || {
+            fs::create_dir_all(&all)?;
+            if kept.exists() {
+                fs::rename(&kept, &leaving)?;
+            }
+            fs::rename(&self.directory, &kept)?;
+            sync(&all)?;
+            sync(host_directory)
+        };
+        moved().attempt(format!("set aside the directory {}", self.directory.display()))?;
+        let older = if leaving.exists() { fs::remove_dir_all(&leaving) } else { Ok(()) };
+        if let Err(error) = older.and_then(|()| remove_oldest(&all)) {
+            // Nothing waits for it: what cannot be removed is only untidy.
+            tracing::warn!(path = %all.display(), %error, "cannot remove the remains of purged components");
+        }
+        Ok(())
     }
 
     /// The component's own directory.
@@ -113,6 +141,18 @@ impl ComponentDirectory {
         let is_mark = |path: &PathBuf| path.extension().is_some_and(|extension| extension == MARK);
         entries.map(|entry| entry.path()).filter(is_mark).collect()
     }
+}
+
+/// Removes the oldest directories of purged components, if there are too many.
+fn remove_oldest(all: &Path) -> io::Result<()> {
+    let mut kept = Vec::new();
+    for entry in fs::read_dir(all)? {
+        let entry = entry?;
+        kept.push((entry.metadata()?.modified()?, entry.path()));
+    }
+    kept.sort();
+    let surplus = kept.len().saturating_sub(PREVIOUS_MAX);
+    kept[..surplus].iter().try_for_each(|(_, path)| fs::remove_dir_all(path))
 }
 
 /// Syncs the entries of a directory.

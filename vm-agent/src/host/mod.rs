@@ -18,6 +18,7 @@
 //! | `command`, `check` | running a command under a time limit; readiness and liveness checks |
 //! | `process`, `group`, `spawn`, `running`, `descriptor` | one process, its group, its start, its end |
 //! | `component_directory`, `record` | where files are; what is remembered |
+//! | `data` | what outlives components, and which of them use it |
 //! | `values`, `ports` | what components produce and what they are told |
 //! | `output`, `rotation`, `secrets` | logs, their size, and the secrets in them |
 //! | `drift` | differences between what runs and what was asked for |
@@ -27,6 +28,7 @@ mod check;
 mod command;
 mod component;
 mod component_directory;
+mod data;
 mod descriptor;
 mod drift;
 mod failure;
@@ -46,17 +48,19 @@ mod survivors;
 mod values;
 mod watch;
 
+pub use data::{KeptData, KeptDirectory};
 pub use raze::raze;
 
 use self::{
     abort::Aborts,
     component::{Component, Slot},
     component_directory::ComponentDirectory,
+    data::Uses,
     failure::Failure,
     ports::Ports,
     rotation::Rotation,
 };
-use protocol::{ComponentId, HostOutcome, HostTask, Work};
+use protocol::{ComponentId, HostOutcome, HostTask, Name, Work};
 use std::{
     collections::BTreeMap,
     future::Future,
@@ -125,6 +129,10 @@ pub enum Error {
         /// Which one.
         component: ComponentId,
     },
+    /// The data of this name cannot be listed or deleted; it is in use, or there is none. This can happen in normal
+    /// operation.
+    #[error("{0}")]
+    Data(String),
     /// The component has written no output, or is gone. This can happen in normal operation.
     #[error("{component} has no output")]
     NoOutput {
@@ -183,6 +191,35 @@ impl Host {
         read.map_err(|source| Error::NoOutput { component, source })
     }
 
+    /// The end of the output of the last purged component of a name, at most this many bytes.
+    pub async fn previous_logs(&self, key: &Name, bytes_max: usize) -> Result<String, Error> {
+        let directory = ComponentDirectory::previous(key, &self.shared.settings.directory);
+        let read = tokio::task::spawn_blocking(move || output::history(&directory, bytes_max));
+        let read = read.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        read.map_err(|_| Error::Data(format!("no output of an earlier {key} is kept on this VM")))
+    }
+
+    /// All data that is kept on this VM.
+    pub async fn data(&self) -> Result<Vec<KeptData>, Error> {
+        let shared = self.shared.clone();
+        let list = tokio::task::spawn_blocking(move || data::list(&shared.settings.directory, &shared.data));
+        let list = list.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        list.map_err(|error| Error::Data(format!("cannot list the data of this VM: {error}")))
+    }
+
+    /// Deletes the data that is kept for a name. Refused while a component of this VM uses it.
+    pub async fn delete_data(&self, key: &Name) -> Result<(), Error> {
+        let (shared, wanted) = (self.shared.clone(), key.clone());
+        let deleted =
+            tokio::task::spawn_blocking(move || data::delete(&wanted, &shared.settings.directory, &shared.data));
+        let deleted = deleted.await.unwrap_or_else(|error| Err(Failure::new(error.to_string())));
+        match deleted {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::Data(format!("no data of {key} is kept on this VM"))),
+            Err(failure) => Err(Error::Data(failure.to_string())),
+        }
+    }
+
     /// Ports first, so that none is assigned twice; then each component by itself.
     async fn take_up(&self, places: &[ComponentId], pending: Vec<HostTask>) {
         pending.iter().for_each(|task| self.shared.aborts.expect(task));
@@ -222,6 +259,7 @@ struct Shared {
     slots: Mutex<BTreeMap<ComponentId, Arc<tokio::sync::Mutex<Slot>>>>,
     aborts: Aborts,
     ports: Arc<Ports>,
+    data: Uses,
     /// Held during install and purge: package managers do not run concurrently.
     one_at_a_time: tokio::sync::Mutex<()>,
     rotation: Option<Rotation>,
@@ -248,10 +286,12 @@ impl Shared {
         }
         std::fs::create_dir_all(&directory).map_err(error("made"))?;
         let places = ComponentDirectory::all(&directory).map_err(error("read"))?;
+        data::sweep(&settings.directory);
         let rotation = Rotation::open(settings.output_bytes_max);
         let rotation = rotation.inspect_err(|error| tracing::warn!(%error, "output files may grow without limit")).ok();
         let shared = Self {
             ports: Arc::new(Ports::of(settings.host)),
+            data: Uses::load(&places, &settings.directory),
             settings,
             outcomes,
             slots: Mutex::default(),

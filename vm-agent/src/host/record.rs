@@ -36,6 +36,9 @@ pub(super) struct Record {
     /// What was started last and has not been stopped. It may have died.
     #[serde(default)]
     pub(super) run: Option<Run>,
+    /// The name whose data it uses, once it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) data: Option<Name>,
 }
 
 /// One run of a component: everything that is needed to watch it, to rebind it and to stop it.

@@ -13,12 +13,16 @@ use std::time::Duration;
 impl Component {
     pub(super) async fn stop(&self, slot: &mut Slot) -> Result<Values, Failure> {
         let mut record = self.record()?;
-        let Some(run) = record.run.clone() else { return Ok(Values::new()) };
+        let Some(run) = record.run.clone() else {
+            self.shared.data.end(self.id);
+            return Ok(Values::new());
+        };
         self.forget_watcher(slot).await;
         self.end(&run, &record.announced.clone().unwrap_or_default()).await?;
         slot.running = None;
         record.run = None;
         record.save(&self.directory).await?;
+        self.shared.data.end(self.id);
         Ok(Values::new())
     }
 
@@ -30,6 +34,7 @@ impl Component {
             slot.running = None;
             record.save(&self.directory).await?;
         }
+        self.shared.data.end(self.id);
         Ok(())
     }
 

@@ -82,6 +82,7 @@ impl Component {
         slot: &mut Slot,
     ) -> Result<Run, Failure> {
         let home = self.directory.home();
+        self.take_data(&run.name, &run.recipe, record, true).await?;
         let written_down = run.clone();
         let mut view = self.view_of_run(&written_down, &home, announced);
         self.write_files(&view)?;

@@ -1,0 +1,63 @@
+//! What becomes of each component of an application, in one word, and why.
+
+use super::targets::Target;
+use crate::document::{ComponentFate, DataEffect, DataFate, Fate, Forecast};
+use application::{Difference, How, Key};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What becomes of each component. The forecast says which of those that stay stop on the way.
+pub(super) fn fates(
+    target: &Target,
+    difference: &Difference,
+    forecast: &Forecast,
+    data: &[DataEffect],
+) -> BTreeMap<Key, ComponentFate> {
+    let application = &target.after.application;
+    let kept: BTreeSet<&str> =
+        data.iter().filter(|it| it.fate == DataFate::Kept).map(|it| it.component.as_str()).collect();
+    // Names are shortened where a plan is about one application only.
+    let stops: BTreeSet<&str> = forecast.stopped.iter().map(String::as_str).collect();
+    let mut fates = BTreeMap::new();
+    for key in target.before.components.keys().chain(target.after.components.keys()) {
+        let name = key.scoped(application);
+        let stops = stops.contains(name.as_str()) || stops.contains(key.to_string().as_str());
+        let (is, why) = match difference.components.get(key) {
+            Some(How::Added) => (Fate::Added, Vec::new()),
+            Some(How::Removed) => (Fate::Removed, Vec::new()),
+            Some(How::Replaced(why)) => {
+                let vm = |it: &application::Expansion| it.components.get(key).map(|it| it.vm.clone());
+                let is = if vm(&target.before) == vm(&target.after) { Fate::Replaced } else { Fate::Moved };
+                (is, why.clone())
+            }
+            Some(How::Adjusted(why)) if !stops => (Fate::Told, why.clone()),
+            _ => match target.restarts.get(key) {
+                Some(why) => (Fate::Restarted, why.clone()),
+                None if stops => (Fate::Restarted, vec![because_of_providers(target, difference, key)]),
+                None if is_told(difference, key) => (Fate::Told, vec!["its bindings change".into()]),
+                None => (Fate::Untouched, Vec::new()),
+            },
+        };
+        fates.insert(key.clone(), ComponentFate { is, data_kept: kept.contains(name.as_str()), why });
+    }
+    fates
+}
+
+/// Whether a component gets or loses a binding.
+fn is_told(difference: &Difference, key: &Key) -> bool {
+    difference.bound.iter().chain(&difference.unbound).any(|it| it.client == *key)
+}
+
+/// Which of its providers make a component stop for a while.
+fn because_of_providers(target: &Target, difference: &Difference, key: &Key) -> String {
+    let bound = target.after.components.get(key).into_iter().flat_map(|it| it.bound.values().flatten());
+    let changed = bound.filter(|it| {
+        it.application.is_none()
+            && (matches!(difference.components.get(&it.key), Some(How::Replaced(_) | How::Added))
+                || target.restarts.contains_key(&it.key))
+    });
+    let names: BTreeSet<String> = changed.map(|it| it.key.to_string()).collect();
+    match names.is_empty() {
+        true => "a provider that it depends on stops for a while".into(),
+        false => format!("it depends on {}", names.into_iter().collect::<Vec<_>>().join(", ")),
+    }
+}
