@@ -19,6 +19,6 @@ pub mod template_bounds;
 pub mod value_type;
 
 pub use recipe::{
-    At, Check, Command, CommandLine, HandedOut, Operations, Probe, Process, Rebind, Recipe, RecipeError, RenderedFile,
-    Signal, Start, Stop,
+    At, Check, Command, CommandLine, HandedOut, Listener, Operations, Probe, Process, Rebind, Recipe, RecipeError,
+    RenderedFile, Signal, Start, Stop,
 };
