@@ -57,6 +57,17 @@ esac
 case $told in *"$(cat "$HOLDFAST_DIRECTORY/.unit")"*) exit ;; esac
 echo "$1 was restarted from outside Holdfast"
 exit 1"#;
+
+/// The unit's own processes: its main process, and all that are in its cgroup.
+const UNIT_IDENTIFY: &str = r#"
+systemctl show --property=MainPID,ControlGroup "$1" |
+    sed -n 's/^MainPID=/process /p; s/^ControlGroup=\(.\)/cgroup \1/p'"#;
+
+/// The container's own process, and the addresses at which the engine publishes its ports.
+const CONTAINER_IDENTIFY: &str = r#"
+"$1" inspect --format="process {{ '{{.State.Pid}}' }}" "$2" || exit
+"$1" port "$2" | sed -n 's/^.* -> /address /p'"#;
+
 /// The extra time of an engine beyond the grace, and the time limit of a job.
 const ENGINE_MS: u64 = 20_000;
 const JOB_MS: u64 = 3_600_000;
@@ -65,6 +76,7 @@ const JOB_MS: u64 = 3_600_000;
 pub(crate) struct Driver {
     pub(crate) start: Start,
     pub(crate) stop: Option<Command>,
+    pub(crate) identify: Option<Command>,
     pub(crate) check: Option<Check>,
     pub(crate) purge: Option<Command>,
     /// What the container is called, if it is one.
@@ -73,7 +85,7 @@ pub(crate) struct Driver {
 
 impl Driver {
     fn plain(start: Start) -> Self {
-        Self { start, stop: None, check: None, purge: None, container: None }
+        Self { start, stop: None, identify: None, check: None, purge: None, container: None }
     }
 }
 
@@ -132,6 +144,7 @@ fn systemd(unit: &str, time_limit_ms: u64) -> Driver {
     Driver {
         start: Start::Script(command(UNIT_START)),
         stop: Some(command(UNIT_STOP)),
+        identify: Some(Command { run: shell(UNIT_IDENTIFY), time_limit_ms: UNIT_ATTEMPT_MS }),
         // It knows for certain: once is enough.
         check: Some(Check {
             ready_within_ms: UNIT_READY_MS,
@@ -205,12 +218,14 @@ fn container(
     };
     let purge = "\"$1\" rm --force --volumes \"$2\" > /dev/null 2>&1 || true";
     let purge = program(["/bin/sh", "-c", purge, "sh", engine.as_str(), "{{ container }}"]);
+    let identify = program(["/bin/sh", "-c", CONTAINER_IDENTIFY, "sh", engine.as_str(), "{{ container }}"]);
     Some(Driver {
         start: match job {
             true => Start::Script(Command { run, time_limit_ms: limit.unwrap_or(JOB_MS) }),
             false => Start::Process(Process { run }),
         },
         stop: Some(if job { Command { run: program(["true"]), time_limit_ms: TIME_LIMIT_MS } } else { ended }),
+        identify: (!job).then_some(Command { run: identify, time_limit_ms: ENGINE_MS }),
         check: None,
         purge: Some(Command { run: purge, time_limit_ms: TIME_LIMIT_MS }),
         container: Some(CONTAINER_NAME),

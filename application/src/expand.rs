@@ -10,7 +10,7 @@ use crate::{
     component_type::{ComponentType, NeedSort},
     cycle,
     expansion::{Component, Definition, Expansion, Import, Key, Vm},
-    file_mode, optimum, placement,
+    file_mode, optimum, placement, port_conflicts,
     problem::Findings,
     readiness, template_reads, value_type_check, wiring,
 };
@@ -100,6 +100,7 @@ impl Application {
         }
         wiring::wire(self, existing, &mut expansion, &mut findings);
         self.check_items(&expansion, &mut findings);
+        port_conflicts::check(self, existing.others, &expansion, &mut findings);
         cycle::check(self, existing.others, &expansion, &mut findings);
         findings.conclude(&self.sources).map(|()| expansion)
     }

@@ -39,6 +39,7 @@ mod optimum;
 mod paths;
 mod picture;
 mod placement;
+mod port_conflicts;
 mod problem;
 mod readiness;
 mod reading;

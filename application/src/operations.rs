@@ -17,10 +17,21 @@ use recipe::{
 use std::collections::BTreeMap;
 
 pub(crate) const OPERATION_FIELDS: &[&str] =
-    &["install", "announce", "configure", "start", "check", "rebind", "stop", "purge"];
+    &["install", "announce", "configure", "start", "identify", "check", "rebind", "stop", "purge"];
 pub(crate) const COMMAND_FIELDS: &[&str] = &["run", "time-limit"];
-pub(crate) const CHECK_FIELDS: &[&str] =
-    &["tcp", "host", "http", "command", "interval", "ready-within", "attempt", "liveness", "failures"];
+pub(crate) const CHECK_FIELDS: &[&str] = &[
+    "tcp",
+    "host",
+    "http",
+    "command",
+    "interval",
+    "ready-within",
+    "attempt",
+    "every",
+    "liveness",
+    "failures",
+    "listener",
+];
 pub(crate) const REBIND_FIELDS: &[&str] = &["command", "signal", "time-limit"];
 pub(crate) const STOP_FIELDS: &[&str] = &["command", "signal", "grace", "time-limit"];
 pub(crate) const VALUE_FIELDS: &[&str] = &["template", "at"];
@@ -218,6 +229,7 @@ impl Builder<'_> {
             announce: fields.get("announce").and_then(|node| self.command(node, Stage::Prepare)),
             configure: fields.get("configure").and_then(|node| self.command(node, Stage::Run)),
             start: None,
+            identify: fields.get("identify").and_then(|node| self.command(node, Stage::Run)),
             check: fields.get("check").and_then(|node| self.check(node)),
             rebind: fields.get("rebind").and_then(|node| self.rebind(node)),
             stop: Stop::default(),
@@ -225,6 +237,7 @@ impl Builder<'_> {
         };
         if let Some(driver) = driver {
             stop.command = stop.command.or(driver.stop);
+            operations.identify = operations.identify.or(driver.identify);
             operations.check = operations.check.or(driver.check);
             operations.purge = operations.purge.or(driver.purge);
             if let (Start::Script(_), None, Some((key, _))) = (&driver.start, &stop.command, fields.entry("start")) {

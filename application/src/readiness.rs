@@ -7,9 +7,9 @@ use crate::{
     operations::{Builder, CHECK_FIELDS, Stage},
     reading::Fields,
 };
-use protocol::Name;
-use recipe::{Check, Probe, Recipe, value_type::ValueType};
-use std::collections::BTreeSet;
+use protocol::{Export, Name};
+use recipe::{Check, Listener, Probe, Recipe, value_type::ValueType};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands for the VM's own address where it is not known.
 const OWN: &str = "own.address";
@@ -19,16 +19,27 @@ impl Builder<'_> {
         let fields = self.reading.fields(node, "`check`", CHECK_FIELDS);
         let probe = self.probe(&fields);
         let usual = Check::of(probe.clone().unwrap_or(Probe::Http { url: String::new() }));
-        let liveness_ms = match fields.get("liveness") {
+        if let (Some(_), Some((key, _))) = (fields.get("every"), fields.entry("liveness")) {
+            self.reading.wrong(key.span, "`liveness` is the older name of `every`, which is there too (remove one)");
+        }
+        let (every, name) = match (fields.get("every"), fields.get("liveness")) {
+            (None, Some(node)) => (Some(node), "liveness"),
+            (every, _) => (every, "every"),
+        };
+        let liveness_ms = match every {
             Some(node) if matches!(&node.content, Content::Scalar { text, .. } if text == "never") => Some(None),
-            Some(node) => self.reading.duration_ms(node, "`liveness` (or `never`)").map(Some),
+            Some(node) => self.reading.duration_ms(node, &format!("`{name}` (or `never`)")).map(Some),
             None => Some(usual.liveness_ms),
         };
         let failures = fields.get("failures");
         let failures_max = failures.map_or(Some(usual.failures_max), |node| self.reading.count(node, "`failures`"));
         if failures_max == Some(0) || liveness_ms == Some(Some(0)) {
-            self.reading.wrong(node.span, "`failures` and `liveness` must be at least 1");
+            self.reading.wrong(node.span, format!("`failures` and `{name}` must be at least 1"));
         }
+        let whose = [("own", Listener::Own), ("any", Listener::Any)];
+        let listener = fields
+            .get("listener")
+            .map_or(Some(Listener::Own), |node| self.reading.one_of(node, "the listener that may answer", &whose));
         let [interval, ready_within, attempt] =
             [("interval", usual.interval_ms), ("ready-within", usual.ready_within_ms), ("attempt", usual.attempt_ms)]
                 .map(|(name, usual)| self.time(&fields, name, usual));
@@ -39,6 +50,7 @@ impl Builder<'_> {
             attempt_ms: attempt?,
             liveness_ms: liveness_ms?,
             failures_max: failures_max?,
+            listener: listener?,
         })
     }
 
@@ -104,6 +116,15 @@ fn authority(rest: &str) -> Option<(&str, &str)> {
 /// out together with its own address.
 pub(crate) fn ports(component_type: &ComponentType, group: &ComponentGroup) -> BTreeSet<u64> {
     let recipe = Recipe { parameters: group.parameters.clone(), ..component_type.recipe.clone() };
+    ports_of(&recipe, &component_type.exports, |value| is_port_parameter(value, component_type))
+}
+
+/// The same of a recipe. `is_port` says of a value that does not declare it whether it is a port.
+pub(crate) fn ports_of(
+    recipe: &Recipe,
+    exports: &BTreeMap<Name, Export>,
+    is_port: impl Fn(&Name) -> bool,
+) -> BTreeSet<u64> {
     let known = |template: &str| recipe.known_at(template, OWN);
     let is_own = |host: &str| [OWN, "localhost", "127.0.0.1", "0.0.0.0", "[::1]", "::1"].contains(&host.trim());
     let mut texts: Vec<Option<String>> = Vec::new();
@@ -122,11 +143,12 @@ pub(crate) fn ports(component_type: &ComponentType, group: &ComponentGroup) -> B
         }
         Some(Probe::Command { .. }) | None => {}
     }
-    for export in component_type.exports.values() {
+    for export in exports.values() {
         // With another address, it is the port of another machine.
         let host = export.values.iter().find(|it| it.as_str() == "host").and_then(|it| recipe.values.get(it));
         if host.is_none_or(|host| known(&host.template).is_some_and(|host| is_own(&host))) {
-            let values = export.values.iter().filter(|it| is_port(it, component_type));
+            let is_port = |it: &&Name| recipe.types.values.of(it) == ValueType::Port || is_port(it);
+            let values = export.values.iter().filter(is_port);
             texts.extend(values.filter_map(|it| recipe.values.get(it)).map(|it| known(&it.template)));
         }
     }
@@ -134,11 +156,10 @@ pub(crate) fn ports(component_type: &ComponentType, group: &ComponentGroup) -> B
     ports.filter_map(|text| ValueType::Port.read(text.trim()).and_then(|it| it.as_u64())).collect()
 }
 
-/// Whether a value is a port: it is said to be one, or it is a parameter that is.
-fn is_port(value: &Name, component_type: &ComponentType) -> bool {
+/// Whether a value is a parameter that is a port.
+fn is_port_parameter(value: &Name, component_type: &ComponentType) -> bool {
     let template = component_type.recipe.values.get(value).map(|it| it.template.trim());
     let inside = template.and_then(|it| it.strip_prefix("{{")?.strip_suffix("}}"));
     let parameter = inside.and_then(|it| it.trim().strip_prefix("parameters."));
-    component_type.recipe.types.values.of(value) == ValueType::Port
-        || parameter.and_then(|it| component_type.parameters.get(it)).is_some_and(|it| it.value_type == ValueType::Port)
+    parameter.and_then(|it| component_type.parameters.get(it)).is_some_and(|it| it.value_type == ValueType::Port)
 }

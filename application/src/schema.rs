@@ -178,6 +178,7 @@ fn component_type() -> Value {
             ),
             "Starts it",
         ),
+        ("identify", part("command"), "Prints what belongs to the component"),
         (
             "check",
             object(
@@ -191,14 +192,24 @@ fn component_type() -> Value {
                     ("ready-within", part("duration"), "A start that is not ready within this time has failed"),
                     ("attempt", part("duration"), "An attempt without an answer within this time has failed"),
                     (
-                        "liveness",
+                        "every",
                         json!({ "anyOf": [part("duration"), { "const": "never" }] }),
                         "The pause between two attempts once it was ready",
+                    ),
+                    (
+                        "liveness",
+                        json!({ "anyOf": [part("duration"), { "const": "never" }] }),
+                        "The older name of `every`",
                     ),
                     (
                         "failures",
                         json!({ "type": "integer", "minimum": 1 }),
                         "This many failed attempts in a row mean that it has died",
+                    ),
+                    (
+                        "listener",
+                        json!({ "enum": ["own", "any"] }),
+                        "Whose listening socket may answer at an address of its VM",
                     ),
                 ],
             ),

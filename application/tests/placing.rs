@@ -58,6 +58,35 @@ fn what_the_planner_is_told_is_looked_at_in_any_case_and_nothing_is_counted_befo
 }
 
 #[test]
+fn two_components_of_one_machine_do_not_get_the_same_fixed_port() {
+    let text = "holdfast: 1
+application: shop
+types:
+  Web: { operations: { start: { process: serve }, check: { tcp: 8080 } } }
+vms: { web: { count: 2, cloud: local } }
+components:
+  front: { type: Web, on: 'web[0]' }
+  back: { type: Web, on: 'web[1]' }
+";
+    let why = "both listen on port 8080, and VMs of cloud `local` are all on the manager's machine";
+    let told = mistakes(text);
+    assert!(told.starts_with(&format!("7:3 `front[0]` and `back[0]` {why}")), "{told}");
+    // VMs that are machines of their own have ports of their own.
+    expand(&text.replace(", cloud: local", ""));
+    let one = expand(&text.replace("  back: { type: Web, on: 'web[1]' }\n", ""));
+    // Another application is on the same machine.
+    let other = read(
+        &text.replace(": shop", ": other").replace("  front: { type: Web, on: 'web[0]' }\n", ""),
+        &Inputs::default(),
+    );
+    let others = [one];
+    let told = other.unwrap().expand(&Existing { before: None, others: &others }).unwrap_err().to_string();
+    assert!(told.contains(&format!("`back[0]` and `shop/front[0]` {why}")), "{told}");
+    // One that asks elsewhere says nothing about its own port.
+    expand(&text.replace("tcp: 8080", "tcp: 8080, host: 10.0.0.1"));
+}
+
+#[test]
 fn room_that_is_not_counted_or_far_too_large_is_room_enough() {
     let text = "holdfast: 1
 application: shop

@@ -21,6 +21,6 @@ pub mod value_type;
 
 pub use data::{Data, OnRemove};
 pub use recipe::{
-    At, Check, Command, CommandLine, HandedOut, Operations, Probe, Process, Rebind, Recipe, RecipeError, RenderedFile,
-    Signal, Start, Stop,
+    At, Check, Command, CommandLine, HandedOut, Listener, Operations, Probe, Process, Rebind, Recipe, RecipeError,
+    RenderedFile, Signal, Start, Stop,
 };

@@ -118,6 +118,10 @@ pub struct Operations {
     /// Starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Start>,
+    /// Prints what belongs to the component, where another program starts its processes: lines of `process PID`,
+    /// `cgroup PATH` or `address HOST:PORT`. Descendants of a process belong to it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identify: Option<Command>,
     /// Readiness and liveness check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<Check>,
@@ -192,6 +196,26 @@ pub struct Check {
     /// This many failed attempts in a row mean that it has died.
     #[serde(default = "default_failures_max")]
     pub failures_max: u32,
+    /// Whose listening socket may answer.
+    #[serde(default, skip_serializing_if = "Listener::is_own")]
+    pub listener: Listener,
+}
+
+/// Whose listening socket may answer a TCP or HTTP probe of an address of this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Listener {
+    /// The component's own: its processes, its unit or its container hold it.
+    #[default]
+    Own,
+    /// Any: the component is behind something else, such as a proxy.
+    Any,
+}
+
+impl Listener {
+    fn is_own(&self) -> bool {
+        *self == Self::Own
+    }
 }
 
 /// How readiness is tested.
@@ -309,6 +333,7 @@ impl Check {
             attempt_ms: default_attempt_ms(),
             liveness_ms: default_liveness_ms(),
             failures_max: default_failures_max(),
+            listener: Listener::default(),
         }
     }
 }
@@ -367,8 +392,8 @@ impl Recipe {
     }
 
     fn command_lines(&self) -> Vec<&CommandLine> {
-        let Operations { install, announce, configure, start, check, rebind, stop, purge } = &self.operations;
-        let commands = [install, announce, configure, &stop.command, purge];
+        let Operations { install, announce, configure, start, identify, check, rebind, stop, purge } = &self.operations;
+        let commands = [install, announce, configure, identify, &stop.command, purge];
         let mut lines: Vec<_> = commands.into_iter().flatten().map(|command| &command.run).collect();
         lines.extend(start.iter().map(|start| match start {
             Start::Process(process) => &process.run,

@@ -8,6 +8,7 @@
 
 mod applications;
 mod beforehand;
+mod checks;
 mod demo;
 mod failing;
 mod following;

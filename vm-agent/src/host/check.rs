@@ -4,11 +4,13 @@ use super::{
     command::Step,
     component::Component,
     failure::{Attempt, Failure},
+    owner::Owner,
+    record::Run,
     running::Running,
     spawn::Invocation,
 };
-use recipe::{Check, Probe, template::View};
-use std::{io, net::IpAddr, time::Duration};
+use recipe::{Check, Listener, Probe, template::View};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -28,6 +30,7 @@ const ANSWER_BYTES_MAX: usize = 1024;
 pub(super) struct Question {
     target: ProbeTarget,
     check: Check,
+    owner: Arc<Owner>,
 }
 
 #[derive(Clone, Debug)]
@@ -38,7 +41,7 @@ enum ProbeTarget {
 }
 
 impl Question {
-    pub(super) fn of(check: &Check, component: &Component, view: &View<'_>) -> Result<Self, Failure> {
+    pub(super) fn of(check: &Check, component: &Component, view: &View<'_>, run: &Run) -> Result<Self, Failure> {
         let target = match &check.probe {
             Probe::Tcp { port, host } => {
                 let port = view.render("check port", port)?;
@@ -52,18 +55,37 @@ impl Question {
             }
             Probe::Command { run } => ProbeTarget::Command(component.invocation(Step::Check, run, view)?),
         };
-        Ok(Self { target, check: check.clone() })
+        let owner = Arc::new(Owner::of(run, component, view)?);
+        Ok(Self { target, check: check.clone(), owner })
     }
 
-    /// Makes one attempt.
+    /// Makes one attempt. It succeeds only if it is the component that answers: an answer that comes from elsewhere says
+    /// nothing, and one that cannot be attributed counts only for as long as the component's process is running.
     pub(super) async fn ask(&self, component: &Component) -> Result<(), Failure> {
         let limit = Duration::from_millis(self.check.attempt_ms);
         let too_late = |_| Failure::new(format!("no answer within {limit:?}"));
         match &self.target {
-            ProbeTarget::Tcp { host, port } => timeout(limit, connect(host, *port)).await.map_err(too_late)?.map(drop),
-            ProbeTarget::Http { host, port, path } => timeout(limit, get(host, *port, path)).await.map_err(too_late)?,
+            ProbeTarget::Tcp { host, port } => {
+                let asked = self.connect(host, *port, component);
+                timeout(limit, asked).await.map_err(too_late)?.map(drop)
+            }
+            ProbeTarget::Http { host, port, path } => {
+                let asked = async { get(self.connect(host, *port, component).await?, host, *port, path).await };
+                timeout(limit, asked).await.map_err(too_late)?
+            }
             ProbeTarget::Command(invocation) => component.run_check(invocation, limit).await,
+        }?;
+        if self.owner.is_alive() { Ok(()) } else { Err(Failure::new("its process has ended")) }
+    }
+
+    /// Connects to the component itself, unless the recipe says that something else may listen for it.
+    async fn connect(&self, host: &str, port: u16, component: &Component) -> Result<TcpStream, Failure> {
+        let stream = connect(host, port).await?;
+        if self.check.listener == Listener::Own {
+            let target = stream.peer_addr().attempt("find the address that answered")?;
+            self.owner.answers_at(target, component).await?;
         }
+        Ok(stream)
     }
 
     /// Repeats attempts until one succeeds, the process ends, or the time is over.
@@ -71,21 +93,28 @@ impl Question {
         let limit = Duration::from_millis(self.check.ready_within_ms);
         let began = Instant::now();
         let interval = Duration::from_millis(self.check.interval_ms.max(1));
-        let mut last = Failure::new("no check was made");
+        let mut last = None;
         let asking = async {
             loop {
                 match self.ask(component).await {
                     Ok(()) => return,
-                    Err(failure) => last = failure,
+                    Err(failure) => last = Some(failure),
                 }
                 sleep((began.elapsed() / LATENESS).max(PAUSE_MIN).min(interval)).await;
             }
         };
         tokio::select! {
             biased;
-            ended = Running::ended(running) => return Err(Failure::new(format!("ended before it was ready: {ended}"))),
+            ended = Running::ended(running) => {
+                let why = format!("ended before it was ready: {ended}");
+                return Err(Failure::new(match &last {
+                    Some(last) => format!("{why}; last check: {last}"),
+                    None => why,
+                }));
+            }
             in_time = timeout(limit, asking) => if in_time.is_ok() { return Ok(()) },
         }
+        let last = last.unwrap_or_else(|| Failure::new("no answer yet"));
         Err(Failure::new(format!("not ready within {limit:?}; last check: {last}")))
     }
 
@@ -120,8 +149,7 @@ async fn connect(host: &str, port: u16) -> Result<TcpStream, Failure> {
     }
 }
 
-async fn get(host: &str, port: u16, path: &str) -> Result<(), Failure> {
-    let mut stream = connect(host, port).await?;
+async fn get(mut stream: TcpStream, host: &str, port: u16, path: &str) -> Result<(), Failure> {
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: holdfast\r\nAccept: */*\r\nConnection: close\r\n\r\n"
     );

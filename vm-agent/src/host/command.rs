@@ -16,6 +16,9 @@ use tokio::{process::Child, time::timeout};
 /// Grace for a command that is stopped early.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// At most this much of what an `identify` command prints is read.
+const IDENTIFY_BYTES_MAX: usize = 64 << 10;
+
 /// What a command is run for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -26,6 +29,8 @@ pub(super) enum Step {
     Start,
     /// A start script, which ends once the component is started.
     StartScript,
+    /// Which processes belong to it.
+    Identify,
     Check,
     Rebind,
     Stop,
@@ -51,6 +56,7 @@ impl fmt::Display for Step {
             Self::Announce => "announce",
             Self::Configure => "configure",
             Self::Start | Self::StartScript => "start",
+            Self::Identify => "identify",
             Self::Check => "check",
             Self::Rebind => "rebind",
             Self::Stop => "stop",
@@ -76,16 +82,32 @@ impl Component {
 
     /// Runs a check; its output is kept until the next one.
     pub(super) async fn run_check(&self, invocation: &Invocation, time_limit: Duration) -> Result<(), Failure> {
-        let waiting = spawn(invocation, &self.directory.home(), output::open_for_check(&self.directory)?)?;
-        let mark_file = self.directory.mark(Step::Check);
+        self.run_aside(Step::Check, invocation, time_limit, &self.directory.check_output()).await
+    }
+
+    /// Runs an `identify` command, and returns what it printed.
+    pub(super) async fn run_identify(&self, invocation: &Invocation, limit: Duration) -> Result<String, Failure> {
+        let path = self.directory.identify_output();
+        self.run_aside(Step::Identify, invocation, limit, &path).await?;
+        Ok(output::tail(&self.directory, &path, 0, IDENTIFY_BYTES_MAX))
+    }
+
+    /// Runs a command whose output goes to a file of its own, which is emptied first.
+    async fn run_aside(
+        &self,
+        step: Step,
+        invocation: &Invocation,
+        time_limit: Duration,
+        path: &Path,
+    ) -> Result<(), Failure> {
+        let waiting = spawn(invocation, &self.directory.home(), output::open_aside(path)?)?;
+        let mark_file = self.directory.mark(step);
         waiting.mark.save(&mark_file)?;
         let group = self.group(&waiting.mark);
         let ended = finish(waiting.release().await, &group, time_limit).await;
         group.end_for_certain(Signal::Term, GRACE).await;
         let _ = fs::remove_file(mark_file);
-        ended.map_err(|failure| {
-            failure.with_output(&output::tail(&self.directory, &self.directory.check_output(), 0, TAIL_BYTES_MAX / 4))
-        })
+        ended.map_err(|failure| failure.with_output(&output::tail(&self.directory, path, 0, TAIL_BYTES_MAX / 4)))
     }
 
     /// Creates the process of a step, which waits to be released, and returns where its output begins.
@@ -124,7 +146,9 @@ impl Component {
 
     /// Kills a check that was abandoned.
     pub(super) async fn sweep_check(&self) {
-        self.sweep_marked(&self.directory.mark(Step::Check)).await;
+        for step in [Step::Check, Step::Identify] {
+            self.sweep_marked(&self.directory.mark(step)).await;
+        }
     }
 
     async fn sweep_marked(&self, mark_file: &Path) {

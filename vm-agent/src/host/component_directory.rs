@@ -130,6 +130,11 @@ impl ComponentDirectory {
         self.directory.join("check.log")
     }
 
+    /// What the last `identify` command printed.
+    pub(super) fn identify_output(&self) -> PathBuf {
+        self.directory.join("identify.log")
+    }
+
     /// The process of a running step.
     pub(super) fn mark(&self, step: Step) -> PathBuf {
         self.directory.join(format!("{step}.{MARK}"))

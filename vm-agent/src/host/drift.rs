@@ -69,7 +69,7 @@ impl Component {
             }
         }
         if let Some(check) = &run.recipe.operations.check {
-            let asked = match Question::of(check, self, &view) {
+            let asked = match Question::of(check, self, &view, run) {
                 Ok(question) => question.ask(self).await,
                 Err(failure) => Err(failure),
             };

@@ -137,6 +137,11 @@ fn told_home(pid: i32) -> Option<PathBuf> {
     process::variable(pid, DIRECTORY_VARIABLE).map(|told| OsStr::from_bytes(&told).into())
 }
 
+/// Whether a process carries the mark of this component directory.
+pub(super) fn told_home_in(pid: i32, home: &Path) -> bool {
+    told_home(pid).is_some_and(|told| lies_in(&told, home))
+}
+
 /// Whether one path is the other or lies inside it. Programs that were started in different places may spell one
 /// directory differently.
 fn lies_in(path: &Path, directory: &Path) -> bool {

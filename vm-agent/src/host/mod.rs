@@ -16,6 +16,7 @@
 //! | `survivors` | re-adopting what was started before a restart of the agent |
 //! | `raze` | stopping all components of a VM at once |
 //! | `command`, `check` | running a command under a time limit; readiness and liveness checks |
+//! | `owner`, `listener` | what belongs to a component; which process listens at an address |
 //! | `process`, `group`, `spawn`, `running`, `descriptor` | one process, its group, its start, its end |
 //! | `component_directory`, `record` | where files are; what is remembered |
 //! | `data` | what outlives components, and which of them use it |
@@ -33,7 +34,9 @@ mod descriptor;
 mod drift;
 mod failure;
 mod group;
+mod listener;
 mod output;
+mod owner;
 mod ports;
 pub(crate) mod process;
 mod raze;

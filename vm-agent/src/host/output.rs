@@ -51,11 +51,10 @@ fn headed(path: &Path, what: &str, serial: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens an empty file for the output of a check: the output of passing checks is of no interest.
-pub(super) fn open_for_check(directory: &ComponentDirectory) -> Result<File, Failure> {
-    let path = directory.check_output();
+/// Opens an empty file for output that is of no interest once the next command of its sort runs.
+pub(super) fn open_aside(path: &Path) -> Result<File, Failure> {
     // Opened for appending, so that the file can be truncated while a writer is still there.
-    let opened = OpenOptions::new().create(true).append(true).open(&path);
+    let opened = OpenOptions::new().create(true).append(true).open(path);
     let opened = opened.and_then(|file| file.set_len(0).map(|()| file));
     opened.attempt(format!("write {}", path.display()))
 }

@@ -59,6 +59,7 @@ impl ProcessMark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     state: u8,
+    pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) session: i32,
     threads: u64,
@@ -80,6 +81,7 @@ impl Stat {
         let field = |number: usize| fields.get(number - 3).copied();
         Some(Self {
             state: *field(3)?.as_bytes().first()?,
+            parent: field(4)?.parse().ok()?,
             group: field(5)?.parse().ok()?,
             session: field(6)?.parse().ok()?,
             threads: field(20)?.parse().ok()?,
@@ -123,7 +125,7 @@ mod tests {
     fn a_name_full_of_parentheses_does_not_move_the_fields() {
         let line = b"77 (a) S 1 (\n) R 1 77 70 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 2 3";
         let stat = Stat::parse(line).unwrap();
-        assert_eq!(stat, Stat { state: b'R', group: 77, session: 70, threads: 1, start_time: 123_456 });
+        assert_eq!(stat, Stat { state: b'R', parent: 1, group: 77, session: 70, threads: 1, start_time: 123_456 });
         assert!(!stat.is_over());
         for garbage in [&b""[..], b"77", b"77 (a", b"77 (a) ", b"77 (a) R x", b"77 (\xff) \xff"] {
             assert_eq!(Stat::parse(garbage), None);

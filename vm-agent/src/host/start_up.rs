@@ -129,7 +129,7 @@ impl Component {
             }
         }
         if let Some(check) = &view.recipe.operations.check {
-            let question = Question::of(check, self, &view)?;
+            let question = Question::of(check, self, &view, &run)?;
             let ready = question.ready(self, slot.running.as_ref()).await;
             ready.map_err(|failure| self.with_output(failure.during("start"), begins))?;
         }

@@ -60,7 +60,7 @@ impl Component {
         let home = self.directory.home();
         let failure = {
             let view = self.view_of_run(run, &home, announced);
-            let question = run.recipe.operations.check.as_ref().map(|check| Question::of(check, self, &view));
+            let question = run.recipe.operations.check.as_ref().map(|check| Question::of(check, self, &view, run));
             tokio::select! {
                 how = Running::ended(running) => Failure::new(how),
                 failure = self.checked(question) => failure,
