@@ -243,10 +243,7 @@ async fn a_corrected_file_goes_on_from_what_succeeded() {
     std::fs::write(&path, text).unwrap();
     let first = site.holdfast(&["apply", "a.yaml", "--yes"]);
     let told = String::from_utf8_lossy(&first.stdout).into_owned();
-    assert!(
-        !first.status.success() && told.contains("needs manual action") && told.contains("a/top[0]"),
-        "{told}"
-    );
+    assert!(!first.status.success() && told.contains("needs manual action") && told.contains("a/top[0]"), "{told}");
     std::fs::write(&path, text.replace("exit 3", "test {{ parameters.word }} = hunter2")).unwrap();
     let after = site.status().await.newest_event;
     let told = apply(&site, &path);

@@ -19,8 +19,8 @@ use crate::document::{
     Drift, How, Plan, PlanningDocument, ReconcileRequest, RemoveRequest, RollbackRequest, ScaleRequest, Submitted,
     VersionDocument,
 };
-use crate::machine::{NotPosted, View};
 use crate::executor::LOCAL;
+use crate::machine::{NotPosted, View};
 use application::Key;
 use axum::{extract::State, http::StatusCode, response::Response};
 use protocol::letter::Question;
@@ -250,6 +250,9 @@ impl Api {
                 Problem::new(StatusCode::CONFLICT, error)
             }
         })?;
+        if let Some(change) = posted.change {
+            self.stories.predicted(change, &plan.forecast);
+        }
         let not_started = if posted.change.is_none() { self.late(plan).await? } else { BTreeMap::new() };
         Ok(Submitted {
             change: posted.change.map(|it| it.0),

@@ -9,9 +9,9 @@ use crate::document::{
     Binding, Component, ComponentDetail, ComponentStatus, ImportState, NeedText, RunningChange, Status, Summary, Vm,
     VmHealth, quoted,
 };
+use crate::executor::LOCAL;
 use crate::handle::Clouds;
 use crate::machine::View;
-use crate::executor::LOCAL;
 use protocol::{
     CloudManager, ComponentState, Name,
     manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, ImportEntry, PhaseKind, VmEntry},
@@ -109,7 +109,7 @@ pub(super) fn vms(manager: View<'_>) -> Vec<Vm> {
         .collect()
 }
 
-fn health(vm: &VmEntry) -> VmHealth {
+pub(super) fn health(vm: &VmEntry) -> VmHealth {
     match vm.health {
         Health::Awaited => VmHealth::Awaited,
         Health::Well => VmHealth::Well,

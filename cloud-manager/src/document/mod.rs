@@ -9,6 +9,7 @@ pub mod answer;
 pub mod application;
 pub mod asked;
 pub mod change;
+pub mod dashboard;
 pub mod event;
 pub mod plan;
 pub mod reason;
@@ -43,6 +44,10 @@ pub use application::{
     ScaleRequest, Submitted, VersionDocument,
 };
 pub use change::{EditDocument, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm};
+pub use dashboard::{
+    ChangeStory, Configuration, DashboardLink, LifelineRecord, MarkRecord, MessageRecord, OperationRecord, RowRecord,
+    Session,
+};
 pub use event::{ChangeRecord, EventDocument, Gap, PhaseRecord};
 pub use plan::{ApplicationPlan, ComponentDifference, Forecast, Moment, Plan, SecretUse, Standing, TradeOff};
 pub use standing::{ComponentStatus, EventKind, NeedText, Phase, VmHealth};
