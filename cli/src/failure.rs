@@ -41,12 +41,9 @@ pub(crate) enum Failure {
     /// Something in the hallway: a journal, a link, an identity.
     #[error(transparent)]
     Runtime(#[from] runtime::Error),
-    /// There is no journal to read.
-    #[error("{}: no manager and no agent keeps its journal here (name the directory given to --data)", .0.display())]
-    NoDataDirectory(PathBuf),
-    /// No journal speaks of that change.
-    #[error("{0} was never accepted, or its beginning is kept only as a snapshot")]
-    NoSuchChange(protocol::ChangeId),
+    /// The past of a machine cannot be read from its journal.
+    #[error(transparent)]
+    Past(#[from] cloud_manager::past::PastError),
     /// A component of the demo's shop could not be told of its new providers.
     #[error("{0}: cannot be told of new providers: {1}")]
     NotRebound(std::net::SocketAddr, String),

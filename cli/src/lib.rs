@@ -17,7 +17,6 @@ mod failure;
 mod input;
 mod interrupt;
 mod operator;
-mod past;
 mod placing;
 mod plain_http;
 mod rendering;

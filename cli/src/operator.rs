@@ -37,6 +37,8 @@ impl OperatorOptions {
 pub(crate) struct Operator {
     /// The manager's data directory, if it is on this machine.
     pub(crate) data: Option<PathBuf>,
+    /// Where the manager is: `https://host:port`.
+    pub(crate) url: String,
     client: Client,
     runtime: Runtime,
 }
@@ -47,7 +49,12 @@ impl Operator {
         let path = options.access.clone().map_or_else(Access::usual_place, Ok)?;
         let access = Access::read(&path)?;
         let client = Client::new(&access)?;
-        Ok(Self { data: access.data, client, runtime: Builder::new_current_thread().enable_all().build()? })
+        Ok(Self {
+            data: access.data,
+            url: access.url,
+            client,
+            runtime: Builder::new_current_thread().enable_all().build()?,
+        })
     }
 
     /// Asks for a document.

@@ -7,6 +7,8 @@
 //! - [`applications`]: the state of applications, and how a request about one becomes changes;
 //! - [`api`]: HTTPS and JSON for operators, in front of the manager;
 //! - [`document`]: the API's documents, as plain data;
+//! - `dashboard`: the pages in the browser, on the same port and with the same rights as the API;
+//! - [`past`]: what really happened, read from journals;
 //! - [`access`] and [`client`]: how the command line finds the API and talks to it.
 //!
 //! It decides nothing about the protocol: [`protocol::CloudManager`] does.
@@ -16,8 +18,10 @@ pub mod api;
 pub mod applications;
 pub mod client;
 mod cloud;
+mod dashboard;
 pub mod document;
 mod executor;
 pub mod handle;
 pub mod machine;
+pub mod past;
 pub mod program;

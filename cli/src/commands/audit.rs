@@ -3,22 +3,18 @@
 use crate::{
     Ending,
     failure::Failure,
-    past,
     rendering::screen::{self, ChartOptions, Drawing, counted},
 };
 use clap::Args;
+use cloud_manager::past::{self, Stage};
 use model_check::{
-    World,
     audit::{self, Audit, Past},
-    chart::Chart,
     property::{
         Asked, Mode,
         mode::{self, NOT_CHECKED},
     },
-    world::{Event, Output, Place},
 };
 use protocol::ChangeId;
-use protocol::manager::{self, News};
 use serde_json::{Value, json};
 use std::{fmt::Write as _, path::PathBuf, time::Duration};
 
@@ -59,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         let breach = audit.breach.as_ref().map(
             |(after, breach)| json!({ "property": breach.property, "detail": breach.detail, "after_steps": after }),
         );
-        let change = arguments.change.map(|change| stage(&audit, Some(ChangeId(change)))).transpose()?;
+        let change = arguments.change.map(|change| Stage::of(&audit, Some(ChangeId(change)))).transpose()?;
         let properties: Vec<Value> = mode::all()
             .map(|name| {
                 let (sign, reason) = mark(&audit, name);
@@ -147,7 +143,7 @@ pub(crate) fn draw_change(
     let audit = audit::audit(&pasts);
     draw(&audit, drawing, drawn, Some(change))?;
     if drawing == Drawing::Text {
-        screen::print(&format!("\n{}", timeline(&stage(&audit, Some(change))?)))?;
+        screen::print(&format!("\n{}", timeline(&Stage::of(&audit, Some(change))?)))?;
     }
     Ok(Ending::Done)
 }
@@ -155,7 +151,7 @@ pub(crate) fn draw_change(
 /// The timeline of one change from the journals in these directories; nothing if there are none, or it is not in them.
 pub(crate) fn timeline_of(given: &[PathBuf], change: ChangeId) -> Option<String> {
     let pasts: Vec<Past> = past::directories(given).iter().filter_map(|directory| past::read(directory).ok()).collect();
-    let stage = stage(&audit::audit(&pasts), Some(change)).ok()?;
+    let stage = Stage::of(&audit::audit(&pasts), Some(change)).ok()?;
     Some(timeline(&stage)).filter(|text| !text.is_empty())
 }
 
@@ -171,57 +167,6 @@ fn timeline(stage: &Stage) -> String {
 
 /// Draws the run, or one change of it.
 fn draw(audit: &Audit, drawing: Drawing, drawn: ChartOptions, change: Option<ChangeId>) -> Result<(), Failure> {
-    let Stage { world, events, .. } = stage(audit, change)?;
+    let Stage { world, events, .. } = Stage::of(audit, change)?;
     screen::print(&screen::draw(drawing, drawn, &world, &events))
-}
-
-/// A run, and the world that it began in.
-pub(crate) struct Stage {
-    pub(crate) world: World,
-    pub(crate) events: Vec<Event>,
-    /// When each event happened.
-    pub(crate) moments: Vec<Duration>,
-}
-
-impl Stage {
-    /// Who sent what to whom, in that order.
-    pub(crate) fn messages(&self) -> Vec<String> {
-        let chart = Chart::new(&self.world, &self.events);
-        let name = |lifeline: usize| chart.lifelines[lifeline].name.as_str();
-        let sent = chart.arrows.iter().filter(|arrow| arrow.sent.is_some());
-        sent.map(|arrow| format!("{} → {}: {}", name(arrow.from), name(arrow.to), arrow.label)).collect()
-    }
-}
-
-/// The whole run, or one change of it.
-fn stage(audit: &Audit, change: Option<ChangeId>) -> Result<Stage, Failure> {
-    let events: Vec<Event> = audit.events.iter().map(|(_, event)| event.clone()).collect();
-    let mut world = World::new([].into(), model_check::Faults::default());
-    let moments: Vec<Duration> = audit.events.iter().map(|(at_ms, _)| Duration::from_millis(*at_ms)).collect();
-    let Some(change) = change else { return Ok(Stage { world, events, moments }) };
-    let place = |told: fn(&News) -> Option<ChangeId>| {
-        events.iter().position(|event| news(event).any(|news| told(news) == Some(change)))
-    };
-    let accepted = |news: &News| if let News::Accepted(change) = news { Some(*change) } else { None };
-    let done = |news: &News| match news {
-        News::ChangeDone(change) | News::ChangeCancelled(change) => Some(*change),
-        _ => None,
-    };
-    let Some(first) = place(accepted) else { return Err(Failure::NoSuchChange(change)) };
-    let last = place(done).unwrap_or(events.len() - 1);
-    for event in &events[..first] {
-        if let Some((place, input)) = &event.input {
-            world.relive(*place, input.clone());
-        }
-    }
-    Ok(Stage { world, events: events[first..=last].to_vec(), moments: moments[first..=last].to_vec() })
-}
-
-/// What the operator was told in an event.
-fn news(event: &Event) -> impl Iterator<Item = &News> {
-    let by_manager = matches!(event.input, Some((Place::Manager, _)));
-    event.outputs.iter().filter(move |_| by_manager).filter_map(|output| match output {
-        Output::Manager(manager::Output::ToOperator(news)) => Some(news),
-        Output::Manager(_) | Output::Agent(_) => None,
-    })
 }

@@ -7,6 +7,7 @@ mod binding;
 mod check;
 mod completions;
 pub(crate) mod component;
+mod dashboard;
 mod demo;
 mod explore;
 pub(crate) mod history;
@@ -56,6 +57,7 @@ enum Command {
     Schema(language::SchemaArguments),
     Import(import::Arguments),
     Status(status::Arguments),
+    Dashboard(dashboard::Arguments),
     Why(why::Arguments),
     Vm(vm::Arguments),
     Component(component::Arguments),
@@ -95,6 +97,7 @@ pub(crate) fn run() -> Result<Ending, Failure> {
         Command::Fmt(arguments) => language::format(&arguments),
         Command::Schema(arguments) => language::schema(&arguments),
         Command::Import(arguments) => import::run(&arguments),
+        Command::Dashboard(arguments) => dashboard::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),
         Command::Vm(arguments) => vm::run(&arguments),

@@ -251,6 +251,9 @@ impl Api {
                 Problem::new(StatusCode::CONFLICT, error)
             }
         })?;
+        if let Some(change) = posted.change {
+            self.stories.predicted(change, &plan.forecast);
+        }
         let not_started = if posted.change.is_none() { self.late(plan).await? } else { BTreeMap::new() };
         Ok(Submitted {
             change: posted.change.map(|it| it.0),

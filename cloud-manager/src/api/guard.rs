@@ -1,10 +1,11 @@
-//! The checks that every request passes: limits, token, role, timeout.
+//! The checks that every request passes: limits, token or session, role, timeout.
 
 use super::{Api, problem::Problem};
+use crate::dashboard;
 use crate::document::{Role, Token};
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -17,7 +18,7 @@ pub(super) async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match let_in(&api, role, request.headers()) {
+    match let_in(&api, role, request.method(), request.headers()) {
         Err(problem) => problem.into_response(),
         Ok(token) => {
             token.map(|token| request.extensions_mut().insert(token));
@@ -27,20 +28,28 @@ pub(super) async fn guard(
     }
 }
 
-fn let_in(api: &Api, role: Option<Role>, headers: &HeaderMap) -> Result<Option<Token>, Problem> {
+fn let_in(api: &Api, role: Option<Role>, method: &Method, headers: &HeaderMap) -> Result<Option<Token>, Problem> {
     let Some(role) = role else { return Ok(None) };
+    let token = match headers.contains_key(header::AUTHORIZATION) || !headers.contains_key(header::COOKIE) {
+        true => presented(api, headers)?,
+        false => dashboard::token_of(api, method, headers)?,
+    };
+    if token.role < role {
+        let error = format!("the token has the role {}, but this requires the role {role}", token.role);
+        return Err(Problem::new(StatusCode::FORBIDDEN, error));
+    }
+    Ok(Some(token))
+}
+
+/// The token that a request presents.
+fn presented(api: &Api, headers: &HeaderMap) -> Result<Token, Problem> {
     let unknown = |error: &str| Problem::new(StatusCode::UNAUTHORIZED, error);
     let presented = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok());
     let text =
         presented.and_then(|text| text.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
     let (_, text) = text.ok_or_else(|| unknown("a token is required (send the header Authorization: Bearer TOKEN)"))?;
     let token = api.tokens.recognise(text.trim());
-    let token = token.ok_or_else(|| unknown("the token is unknown (it may have been revoked)"))?;
-    if token.role < role {
-        let error = format!("the token has the role {}, but this requires the role {role}", token.role);
-        return Err(Problem::new(StatusCode::FORBIDDEN, error));
-    }
-    Ok(Some(token))
+    token.ok_or_else(|| unknown("the token is unknown (it may have been revoked)"))
 }
 
 async fn work(api: &Api, limit: Duration, request: Request, next: Next) -> Result<Response, Problem> {

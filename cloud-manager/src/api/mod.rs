@@ -13,6 +13,7 @@
 //! | `applications` | requests about applications: planned on separate threads, then submitted |
 //! | `cancelling` | cancelling changes and rollouts, promoting rollouts |
 //! | `queries`, `requests`, `event_stream` | the handlers behind the routes: reading state, requests, events as they happen |
+//! | `story` | what happened in one change, from the journals |
 //! | `view`, `waits`, `why`, `history` | from book and events to documents |
 //! | `tokens`, `certificate` | who has access, and how clients recognise the manager |
 //! | `describe` | the description in the OpenAPI format |
@@ -30,6 +31,7 @@ mod queries;
 mod reading;
 mod requests;
 mod routes;
+mod story;
 mod tokens;
 mod view;
 mod waits;
@@ -40,6 +42,9 @@ pub use certificate::{Certificate, CertificateError};
 pub use listen::serve;
 pub use tokens::{Tokens, TokensError};
 
+pub(crate) use problem::{Problem, json};
+
+use crate::dashboard::Sessions;
 use crate::handle::ManagerHandle;
 use history::History;
 use std::{
@@ -47,6 +52,9 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::{Mutex, Semaphore, watch};
+
+/// Beside the file of the tokens: the sessions of browsers.
+const SESSIONS: &str = "sessions.json";
 
 /// Limits of the API, and what happens beyond them.
 #[derive(Clone, Copy, Debug)]
@@ -97,12 +105,15 @@ pub struct Api {
     streams: Arc<Semaphore>,
     history: Arc<Mutex<History>>,
     plans: Arc<applications::Plans>,
+    stories: Arc<story::Stories>,
+    sessions: Arc<Sessions>,
     halting: Arc<watch::Sender<bool>>,
 }
 
 impl Api {
     /// An API in front of this manager, open to these tokens.
     pub fn new(manager: ManagerHandle, tokens: Arc<Tokens>, settings: Settings) -> Self {
+        let sessions = Sessions::open(tokens.directory().join(SESSIONS));
         Self {
             manager,
             tokens,
@@ -111,8 +122,20 @@ impl Api {
             streams: Arc::new(Semaphore::new(settings.streams_max)),
             history: Arc::default(),
             plans: Arc::default(),
+            stories: Arc::default(),
+            sessions: Arc::new(sessions),
             halting: Arc::new(watch::Sender::new(false)),
         }
+    }
+
+    /// Sessions of browsers.
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// The tokens that let operators in.
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.tokens
     }
 
     /// The description of every route in the OpenAPI format.
@@ -122,7 +145,7 @@ impl Api {
 }
 
 /// Milliseconds since 1970.
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }

@@ -13,13 +13,13 @@ use protocol::Refusal;
 
 /// Why a request was not carried out.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     status: StatusCode,
     problems: Problems,
 }
 
 impl Problem {
-    pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, problems: Problems { error: error.into(), ..Problems::default() } }
     }
 
@@ -44,7 +44,7 @@ impl Problem {
         Self { status: StatusCode::CONFLICT, problems: Problems { error, problems, places: Vec::new() } }
     }
 
-    pub(super) fn not_found(error: impl Into<String>) -> Self {
+    pub(crate) fn not_found(error: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, error)
     }
 }
@@ -82,7 +82,7 @@ impl IntoResponse for Problem {
 }
 
 /// An answer in JSON.
-pub(super) fn json(status: StatusCode, value: &impl serde::Serialize) -> Response {
+pub(crate) fn json(status: StatusCode, value: &impl serde::Serialize) -> Response {
     let (status, bytes) = match serde_json::to_vec(value) {
         Ok(bytes) => (status, bytes),
         Err(error) => {

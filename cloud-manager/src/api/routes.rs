@@ -1,7 +1,8 @@
 //! The table of routes. The router, the role that each route requires, and the OpenAPI description are all generated from it,
 //! so they always agree.
 
-use super::{Api, applications, cancelling, event_stream, guard::guard, problem::Problem, queries, requests};
+use super::{Api, applications, cancelling, event_stream, guard::guard, problem::Problem, queries, requests, story};
+use crate::dashboard;
 use crate::document::Role;
 use axum::{
     Router,
@@ -203,6 +204,16 @@ pub(super) fn table() -> Vec<Route> {
             || get(queries::change),
         ),
         Route {
+            is_long: true,
+            ..route(
+                (Get, "/v1/changes/{id}/story"),
+                READ,
+                "What happened in a change, from the journals: operations, messages, before and after",
+                Gives::One(200, "ChangeStory"),
+                || get(story::story),
+            )
+        },
+        Route {
             query: DRY_RUN,
             is_long: true,
             ..route(
@@ -236,6 +247,13 @@ pub(super) fn table() -> Vec<Route> {
                 || get(event_stream::events),
             )
         },
+        route(
+            (Post, "/v1/dashboard-links"),
+            READ,
+            "Make a link that opens the dashboard once, with the rights of this token",
+            Gives::One(201, "DashboardLink"),
+            || post(dashboard::link),
+        ),
         Route {
             takes: Some("NewJoinToken"),
             ..route(
@@ -263,7 +281,7 @@ pub(super) fn table() -> Vec<Route> {
 
 /// All routes, each behind its guard.
 pub(super) fn router(api: &Api) -> Router {
-    let mut router = Router::new();
+    let mut router = dashboard::router();
     for route in table() {
         let guarded = (route.behind)().route_layer(from_fn_with_state((api.clone(), route.role, route.is_long), guard));
         router = router.route(route.path, guarded);

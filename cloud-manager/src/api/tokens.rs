@@ -120,6 +120,16 @@ impl Tokens {
         found
     }
 
+    /// The token of this id, if there is one.
+    pub(crate) fn by_id(&self, id: &str) -> Option<Token> {
+        self.entries().iter().find(|entry| entry.token.id == id).map(|entry| entry.token.clone())
+    }
+
+    /// The directory of the file, which is the manager's data directory.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.path.parent().map(Path::to_owned).unwrap_or_default()
+    }
+
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
         // Entries are replaced as a whole, so a thread that panicked while it held the lock has left them intact.
         self.entries.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

@@ -111,7 +111,7 @@ pub(super) fn vms(manager: View<'_>) -> Vec<Vm> {
         .collect()
 }
 
-fn health(vm: &VmEntry) -> VmHealth {
+pub(super) fn health(vm: &VmEntry) -> VmHealth {
     match vm.health {
         Health::Awaited => VmHealth::Awaited,
         Health::Well => VmHealth::Well,

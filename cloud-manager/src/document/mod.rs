@@ -8,6 +8,7 @@ pub mod answer;
 pub mod application;
 pub mod asked;
 pub mod change;
+pub mod dashboard;
 pub mod event;
 pub mod plan;
 pub mod reason;
@@ -42,6 +43,10 @@ pub use application::{
     ScaleRequest, Submitted, VersionDocument,
 };
 pub use change::{EditDocument, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm};
+pub use dashboard::{
+    ChangeStory, Configuration, DashboardLink, LifelineRecord, MarkRecord, MessageRecord, OperationRecord, RowRecord,
+    Session,
+};
 pub use event::{ChangeRecord, EventDocument, Gap, Outcome, PhaseRecord};
 pub use plan::{
     ApplicationPlan, ComponentDifference, ComponentFate, DataEffect, DataFate, Fate, Forecast, Moment, Plan, SecretUse,

@@ -9,9 +9,9 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    past,
     rendering::screen::{self, bold, coloured, lasting},
 };
+use cloud_manager::past;
 use cloud_manager::{
     client::{Events, StreamItem},
     document::{Accepted, EventDocument, EventKind, NewChange, Status},
