@@ -10,6 +10,7 @@ mod agent;
 mod application_file;
 mod apply;
 mod audit;
+mod autoscale;
 mod binding;
 mod change;
 mod check;
@@ -77,6 +78,7 @@ enum Command {
     Apply(apply::ApplyArguments),
     Scale(apply::ScaleArguments),
     Rollback(apply::RollbackArguments),
+    Autoscale(autoscale::Arguments),
     Check(check::Arguments),
     Cancel(rollout::CancelArguments),
     Promote(rollout::PromoteArguments),
@@ -128,6 +130,7 @@ pub fn main() -> ExitCode {
         Command::Apply(arguments) => apply::apply(&arguments),
         Command::Scale(arguments) => apply::scale(&arguments),
         Command::Rollback(arguments) => apply::rollback(&arguments),
+        Command::Autoscale(arguments) => autoscale::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Cancel(arguments) => rollout::cancel(&arguments),
         Command::Promote(arguments) => rollout::promote(&arguments),

@@ -4,6 +4,7 @@
 //! - [`machine`]: the protocol's machine as the engine drives it;
 //! - `office`: everything around it that acts; `cloud`: where VMs come from;
 //! - [`handle`]: the one way to reach the machine that runs here;
+//! - `load`: measures loads, for applications that follow theirs;
 //! - [`applications`]: what is kept of applications, and how a request about one becomes changes;
 //! - [`api`]: HTTPS and JSON for operators, in front of the manager;
 //! - [`document`]: what that API takes and gives, as plain data with names that people understand;
@@ -18,6 +19,7 @@ pub mod client;
 mod cloud;
 pub mod document;
 pub mod handle;
+mod load;
 pub mod machine;
 mod office;
 pub mod program;

@@ -32,6 +32,7 @@ const PORTS: &str = "ports.json";
 const TOKENS: &str = "tokens.json";
 const CERTIFICATE: &str = "api-certificate.json";
 const ACCESS: &str = "access.json";
+const PAUSES: &str = "autoscale.json";
 /// Calls that the office has not taken yet; whoever has one more waits.
 const CALLS_MAX: usize = 64;
 /// Applicants that the office has not answered yet; one more is turned away and tries again.
@@ -157,6 +158,7 @@ pub async fn start(settings: Settings) -> Result<Running, ManagerError> {
     let (calls, callers) = mpsc::channel(CALLS_MAX);
     tokio::spawn(pass_on(callers, office.clone(), OfficeMessage::Call));
     let api = Api::new(ManagerHandle::new(calls, news), Arc::new(tokens), api::Settings::default());
+    let api = api.keeping_pauses_in(&data.path().join(PAUSES));
     let (halt_api, halted) = oneshot::channel::<()>();
     let api = tokio::spawn(api::serve(listener, certificate.server()?, api, async move { drop(halted.await) }));
     Ok(Running { kept, office, office_ended, api, halt_api, address, access, access_file })

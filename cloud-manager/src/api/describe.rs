@@ -2,8 +2,8 @@
 
 use super::routes::{Gives, Route, table};
 use crate::document::{
-    Accepted, ApplicationDocument, ApplyRequest, Binding, Cancellation, ChangeRecord, CheckRequest, Component,
-    ComponentDetail, DrainRequest, Drift, EventDocument, Gap, JoinToken, NewChange, NewJoinToken, NewToken,
+    Accepted, ApplicationDocument, ApplyRequest, AutoscaleDocument, Binding, Cancellation, ChangeRecord, CheckRequest,
+    Component, ComponentDetail, DrainRequest, Drift, EventDocument, Gap, JoinToken, NewChange, NewJoinToken, NewToken,
     OperatorToken, Plan, PlanningDocument, Problems, ReconcileRequest, RemoveRequest, RollbackRequest, RunningChange,
     ScaleRequest, Status, Submitted, Token, Vm, Well, Why,
 };
@@ -25,6 +25,7 @@ use utoipa::{
     Accepted,
     ApplicationDocument,
     ApplyRequest,
+    AutoscaleDocument,
     Binding,
     Cancellation,
     ChangeRecord,

@@ -4,7 +4,7 @@
 //! handshake, does not send the head of a request, does not read its answers, or is idle for too long, is closed. When the manager halts, what is
 //! under way may end, streams of events are cut, and then everything is closed.
 
-use super::{Api, impatient::Impatient, routes};
+use super::{Api, autoscaling::follow_loads, impatient::Impatient, routes};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -34,6 +34,7 @@ pub async fn serve(listener: TcpListener, tls: Arc<ServerConfig>, api: Api, halt
     let places = Arc::new(Semaphore::new(api.settings.connections_max));
     let mut connections = JoinSet::new();
     let mut halt = pin!(halt);
+    let follows = tokio::spawn(follow_loads(api.clone()));
     loop {
         let place = tokio::select! {
             place = places.clone().acquire_owned() => place.expect("nobody closes the semaphore"),
@@ -61,6 +62,7 @@ pub async fn serve(listener: TcpListener, tls: Arc<ServerConfig>, api: Api, halt
     }
     drop(listener);
     api.halting.send_replace(true);
+    follows.abort();
     let everyone_left = async { while connections.join_next().await.is_some() {} };
     // Whoever is not done by now is cut off when the set is dropped.
     let _ = timeout(LAST_ANSWERS, everyone_left).await;

@@ -11,6 +11,7 @@
 //! | `listen`, `impatient` | TLS connections and their limits |
 //! | `reading` | names, queries and bodies from outside, checked once |
 //! | `applications` | requests about whole applications: planned on threads of their own, then submitted |
+//! | `autoscaling` | applications that follow their load: the loop that measures, plans and submits |
 //! | `cancelling` | cancelling changes and rollouts, promoting rollouts |
 //! | `looking`, `asking`, `following` | what is behind the routes: how things are, requests, events as they come |
 //! | `view`, `waits`, `why`, `chronicle` | from book and events to documents |
@@ -19,6 +20,7 @@
 
 mod applications;
 mod asking;
+mod autoscaling;
 mod cancelling;
 mod certificate;
 mod chronicle;
@@ -97,6 +99,7 @@ pub struct Api {
     streams: Arc<Semaphore>,
     chronicle: Arc<Mutex<Chronicle>>,
     plans: Arc<applications::Plans>,
+    autoscaling: Arc<autoscaling::Autoscaling>,
     halting: Arc<watch::Sender<bool>>,
 }
 
@@ -111,8 +114,15 @@ impl Api {
             streams: Arc::new(Semaphore::new(settings.streams_max)),
             chronicle: Arc::default(),
             plans: Arc::default(),
+            autoscaling: Arc::default(),
             halting: Arc::new(watch::Sender::new(false)),
         }
+    }
+
+    /// The same, with pauses of autoscaling kept in this file.
+    #[must_use]
+    pub fn keeping_pauses_in(self, path: &std::path::Path) -> Self {
+        Self { autoscaling: Arc::new(autoscaling::Autoscaling::open(path)), ..self }
     }
 
     /// The description of every route in the OpenAPI format.

@@ -1,7 +1,7 @@
 //! The one table of routes. The router, the role that each route asks for, and the description all come from it, so that
 //! they cannot differ.
 
-use super::{Api, applications, asking, cancelling, following, guard::guard, looking, problem::Problem};
+use super::{Api, applications, asking, autoscaling, cancelling, following, guard::guard, looking, problem::Problem};
 use crate::document::Role;
 use axum::{
     Router,
@@ -176,6 +176,27 @@ pub(super) fn table() -> Vec<Route> {
             "One application, with its files",
             Gives::One(200, "ApplicationDocument"),
             || get(applications::application),
+        ),
+        route(
+            (Get, "/v1/autoscale"),
+            READ,
+            "Every application that follows its load",
+            Gives::List("AutoscaleDocument"),
+            || get(autoscaling::list),
+        ),
+        route(
+            (Post, "/v1/autoscale/{name}/pause"),
+            OPERATE,
+            "Stop following the load of an application until it is resumed",
+            Gives::One(200, "AutoscaleDocument"),
+            || post(autoscaling::pause),
+        ),
+        route(
+            (Post, "/v1/autoscale/{name}/resume"),
+            OPERATE,
+            "Follow the load of an application again",
+            Gives::One(200, "AutoscaleDocument"),
+            || post(autoscaling::resume),
         ),
         route((Get, "/v1/bindings"), READ, "Every binding", Gives::List("Binding"), || get(looking::bindings)),
         route((Get, "/v1/changes"), READ, "Every change that is not done", Gives::List("RunningChange"), || {

@@ -8,6 +8,7 @@
 pub mod answer;
 pub mod application;
 pub mod asked;
+pub mod autoscale;
 pub mod change;
 pub mod event;
 pub mod plan;
@@ -42,6 +43,7 @@ pub use application::{
     Intent, PlanningDocument, ReconcileRequest, RemoveRequest, RollbackRequest, RolloutDocument, RolloutState,
     ScaleRequest, Submitted, VersionDocument,
 };
+pub use autoscale::AutoscaleDocument;
 pub use change::{EditDocument, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm};
 pub use event::{ChangeRecord, EventDocument, Gap, PhaseRecord};
 pub use plan::{ApplicationPlan, ComponentDifference, Forecast, Moment, Plan, SecretUse, Standing, TradeOff};
