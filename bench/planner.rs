@@ -1,15 +1,18 @@
 //! Measures the planner: time to a proven optimum for known problems, and how it grows with nodes, classes, types and
 //! instances. Prints markdown.
 //!
-//! `planner` measures all of that; `planner FILE…` measures these problems; `planner --write DIRECTORY` writes the
-//! generated problems as JSON instead, so that other solvers can be given the same ones (`planner_rivals.py`).
+//! `planner` measures all of that; `planner FILE…` measures these problems; `planner --again [TYPES]…` measures planning
+//! again after a small change; `planner --write DIRECTORY` writes the generated problems as JSON instead, so that other
+//! solvers can be given the same ones (`planner_rivals.py`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use planner::Progress;
 use planner::configuration::Configuration;
-use planner::plan::{Plan, plan};
+use planner::memory::Memory;
+use planner::plan::{Plan, PlanError, Status, plan, plan_again};
 use planner::problem::Problem;
 use planner::zephyrus::read;
 use serde_json::{Value, json};
@@ -27,8 +30,13 @@ fn main() {
                 std::fs::write(&path, problem.to_string()).unwrap_or_else(|error| panic!("{path}: {error}"));
             }
         }
+        [option, types @ ..] if option == "--again" => {
+            let types = types.iter().map(|number| number.parse().expect("a number of types"));
+            let types: Vec<i64> = types.collect();
+            measure_again(if types.is_empty() { &[40, 80, 120, 160, 200] } else { &types });
+        }
         [option, ..] if option.starts_with('-') => {
-            eprintln!("usage: planner [FILE… | --write DIRECTORY]");
+            eprintln!("usage: planner [FILE… | --again [TYPES]… | --write DIRECTORY]");
             std::process::exit(2);
         }
         files => {
@@ -69,6 +77,49 @@ fn measure_all() {
         }
         println!();
     }
+}
+
+/// Measures planning again after one instance of the first type was added, with and without the memory of the problem before.
+fn measure_again(sizes: &[i64]) {
+    println!("### Planning again after a small change\n");
+    println!(
+        "| types | first time | the same again | changed, from nothing | changed, warm | status |\n|---|---|---|---|---|---|"
+    );
+    for types in sizes {
+        let mut file = generated(5, 1_000, *types, 10 * types);
+        let before = read(&file.to_string()).expect("generated problems are well formed");
+        let specification = file["specification"].as_str().expect("it has one");
+        file["specification"] = json!(specification.replacen("m00 = 10", "m00 = 11", 1));
+        let after = read(&file.to_string()).expect("generated problems are well formed");
+        let mut memory = Memory::default();
+        let (first, _) = timed(|go_on| plan_again(&before, &mut memory, go_on));
+        let (same, _) = timed(|go_on| plan_again(&before, &mut memory, go_on));
+        let (cold, fresh) = timed(|go_on| plan(&after, go_on));
+        let (warm, again) = timed(|go_on| plan_again(&after, &mut memory, go_on));
+        assert!(
+            again.status != Status::Optimal || fresh.status != Status::Optimal || again.objectives == fresh.objectives,
+            "a memory changed the answer"
+        );
+        println!(
+            "| {types} | {first:.0} ms | {same:.0} ms | {cold:.0} ms | {warm:.0} ms | {}, {} |",
+            fresh.status.word(),
+            again.status.word()
+        );
+    }
+}
+
+/// The answer of one solution, and the milliseconds of processor time that it took.
+fn timed(solve: impl FnOnce(&mut dyn FnMut(&Progress) -> bool) -> Result<Plan, PlanError>) -> (f64, Plan) {
+    let (start, before) = (Instant::now(), processor_time());
+    let found = solve(&mut |_| start.elapsed() < LIMIT).expect("the problem can be modelled");
+    ((processor_time() - before).as_secs_f64() * 1_000.0, found)
+}
+
+/// Processor time of this thread.
+fn processor_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("this is Linux");
+    let nanoseconds = text.split(' ').next().and_then(|first| first.parse().ok());
+    Duration::from_nanos(nanoseconds.expect("the first field is a number of nanoseconds"))
 }
 
 /// Solves a problem a few times and prints a row.

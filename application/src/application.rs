@@ -2,6 +2,7 @@
 
 use crate::{
     Inputs,
+    autoscale::{self, Autoscale},
     component_group::{override_counts, read_component},
     component_type::{self, ComponentType, NeedSort},
     document::{Document, beside},
@@ -40,6 +41,8 @@ pub struct Application {
     pub(crate) constraints: Vec<(String, Span)>,
     /// What to minimise, the most important first.
     pub(crate) preferences: Vec<(String, Span)>,
+    /// How it follows its load.
+    pub(crate) autoscale: Option<Autoscale>,
     /// Where each secret is named.
     pub(crate) secrets: BTreeMap<String, Span>,
     /// VMs that may not have components.
@@ -233,6 +236,8 @@ impl Application {
             }
         }
         override_counts(inputs, &mut sources, &mut components, &mut reading);
+        let autoscale = document.autoscale.as_ref().filter(|node| !node.is_nothing());
+        let autoscale = autoscale.and_then(|node| autoscale::read(node, &components, &mut reading));
         let mut texts = |nodes: &[Node], what: &str| -> Vec<(String, Span)> {
             let read = nodes.iter().filter_map(|node| Some((reading.text(node, what)?.to_owned(), node.span)));
             read.collect()
@@ -256,6 +261,7 @@ impl Application {
                     types,
                     constraints,
                     preferences,
+                    autoscale,
                     secrets,
                     drained: inputs.drained.clone(),
                     unread,

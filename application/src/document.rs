@@ -26,6 +26,7 @@ pub(crate) const FILE_FIELDS: &[&str] = &[
     "components",
     "constraints",
     "prefer",
+    "autoscale",
     "override",
 ];
 /// The fields of a variable.
@@ -49,6 +50,8 @@ pub(crate) struct Document {
     pub(crate) constraints: Vec<Node>,
     /// Preferences from all files, the most important first.
     pub(crate) preferences: Vec<Node>,
+    /// How the application follows its load.
+    pub(crate) autoscale: Option<Node>,
     overrides: Vec<Node>,
 }
 
@@ -148,6 +151,13 @@ impl Document {
             let items = fields.get(name).map(|node| reading.items(node, &format!("`{name}`"))).unwrap_or_default();
             known.extend(items.iter().cloned());
         }
+        match (fields.entry("autoscale"), &self.autoscale) {
+            (Some((key, _)), Some(first)) => {
+                reading.findings.add_again(key.span, "`autoscale` is defined twice", first.span);
+            }
+            (Some((_, node)), None) => self.autoscale = Some(node.clone()),
+            (None, _) => {}
+        }
         self.overrides.extend(fields.get("override").cloned());
         let included = fields.get("include").map(|node| reading.items(node, "`include`")).unwrap_or_default();
         let name = |node: &Node| Some((reading.text(node, "a file's name")?.to_owned(), node.span));
@@ -174,7 +184,7 @@ impl Document {
         }
     }
 
-    /// Replaces `${name}` in VMs, components, constraints and preferences. Types are not changed: they see only their
+    /// Replaces `${name}` in VMs, components, constraints, preferences and `autoscale`. Types are not changed: they see only their
     /// parameters.
     pub(crate) fn fill_in(&mut self, inputs: &Inputs, sources: &mut Sources, reading: &mut Reading) {
         let values = self.variables(inputs, sources, reading);
@@ -183,7 +193,8 @@ impl Document {
                 fill(node, &values, reading);
             }
         }
-        self.constraints.iter_mut().chain(&mut self.preferences).for_each(|node| fill(node, &values, reading));
+        let texts = self.constraints.iter_mut().chain(&mut self.preferences).chain(&mut self.autoscale);
+        texts.for_each(|node| fill(node, &values, reading));
     }
 
     /// The value of each variable: from the command line, otherwise from the last values file that has it, otherwise

@@ -15,6 +15,7 @@
 //! Read next: [`Application`], [`Expansion`], [`Difference`].
 
 mod application;
+mod autoscale;
 mod change;
 mod component_group;
 mod component_type;
@@ -57,6 +58,7 @@ mod wiring;
 mod yaml;
 
 pub use application::{Application, LoadError};
+pub use autoscale::{Autoscale, Measured, Source, Wish};
 pub use change::{Planned, SecretTexts};
 pub use data::Data;
 pub use difference::{Binding, Difference, How, Unchanged};

@@ -4,6 +4,7 @@
 use crate::reading::{APPLICATION_BYTES_MAX, NAME_BYTES_MAX};
 use crate::{
     application::{BIND_FIELDS, COMPONENT_FIELDS, LOAD_FIELDS, SECRET_FIELDS, VM_FIELDS, WAYS},
+    autoscale::{AUTOSCALE_FIELDS, SOURCE_FIELDS},
     component_type::{EXPORT_FIELDS, EXPORTED_TYPES, IMPORT_FIELDS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS},
     document::{FILE_FIELDS, OVERRIDE_FIELDS, VARIABLE_FIELDS, VARIABLE_TYPES, VERSION},
     driver::{CONTAINER_FIELDS, START_FIELDS},
@@ -41,6 +42,7 @@ pub fn schema() -> Value {
         ("include", one_or_many(text()), "Files whose sections are added to these"),
         ("constraints", one_or_many(text()), "What the placement has to satisfy"),
         ("prefer", one_or_many(text()), "What to minimise, the most important first: cost, stopped, …"),
+        ("autoscale", part("autoscale"), "How the application follows its load"),
         ("override", part("override"), "Changes to the sections of all files, entry by entry"),
     ]);
     let value_types = named(json!({ "enum": EXPORTED_TYPES.map(|(word, _)| word) }));
@@ -106,6 +108,25 @@ pub fn schema() -> Value {
             ("bind", or_variable(named(part("wiring"))), "How imports are wired; default: to the only component that has the export"),
             ("description", text(), "For people"),
         ]), has("type")),
+        "autoscale": or_variable(object(AUTOSCALE_FIELDS, &[
+            ("source", part("load-source"), "Where the load of the application comes from"),
+            ("sources", or_variable(named(part("load-source"))), "Where the loads of single components come from"),
+            ("least", or_variable(named(part("count"))), "Minimum number of each component"),
+            ("most", or_variable(named(part("count"))), "Maximum number of each component"),
+            ("every", or_variable(part("duration")), "Pause between two measurements; default 30s"),
+            ("cool-down", or_variable(part("duration")), "Time without changes before numbers are lowered; default 5m"),
+            ("saves", part("amount"), "Percentage of the cost that lowering numbers must save; default 0"),
+            ("dry-run", or_variable(json!({ "type": "boolean" })), "Only say what would be done"),
+        ])),
+        "load-source": or_variable(with(object(SOURCE_FIELDS, &[
+            ("prometheus", text(), "The address of a Prometheus server"),
+            ("query", text(), "The query; several series are added"),
+            ("http", text(), "The address of an HTTP endpoint"),
+            ("field", text(), "Where the number is in its JSON answer, such as queue.length"),
+            ("command", text(), "A command that prints the load, run on the manager's machine"),
+            ("component", text(), "Components that write the load to their output"),
+            ("value", text(), "Its name there: lines NAME=NUMBER"),
+        ]), one_of(&["prometheus", "http", "command", "component"]))),
         "way": { "enum": WAYS.map(|(word, _)| word) },
         "wiring": { "anyOf": [one_or_many(text()), object(BIND_FIELDS, &[
             ("from", one_or_many(text()), "The providers: components, single ones such as database[0], or components of another application"),

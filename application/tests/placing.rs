@@ -157,6 +157,24 @@ fn the_number_follows_from_what_is_needed() {
     assert_eq!(keys, ["database[0]", "web-server[0]"]);
 }
 
+/// No preference counts components here, and there is room for many more of them than are needed.
+#[test]
+fn a_count_that_is_left_open_is_as_small_as_the_goals_allow_whatever_they_are() {
+    let text = OPEN.replace("database: { type: Database }", "database: { type: Database, count: any }");
+    let text = text.replace(", bind: { db: { from: database, how: all } }", "").replace("cpu: 3", "cpu: 1");
+    let free = text.replace("cost: 10", "cost: 0").replace("cost: 15", "cost: 0");
+    for preferences in ["", "prefer: [cost]\n", "prefer: [stopped]\n", "prefer: [stopped, cost]\n"] {
+        for (base, what) in [(&text, "paid"), (&free, "free")] {
+            let expansion = expand(&format!("{base}{preferences}"));
+            let number = expansion.components.keys().filter(|it| it.group.as_str() == "database").count();
+            assert_eq!(number, 2, "{what} {preferences}");
+        }
+    }
+    // A goal that wants more of them comes first.
+    let many = expand(&format!("{free}prefer: [\"(0 - database)\"]\nconstraints: [database <= 5]\n"));
+    assert_eq!(many.components.keys().filter(|it| it.group.as_str() == "database").count(), 5);
+}
+
 #[test]
 fn places_conflicts_ports_and_constraints_are_kept() {
     let base = OPEN.replace("capacity: 2", "capacity: 9");

@@ -4,6 +4,7 @@
 //! - [`machine`]: the protocol's machine as the engine drives it;
 //! - `executor`: carries out what the machine requests; `cloud`: creates VMs;
 //! - [`handle`]: the only way to reach the running machine;
+//! - `load`: measures loads, for applications that follow theirs;
 //! - [`applications`]: the state of applications, and how a request about one becomes changes;
 //! - [`api`]: HTTPS and JSON for operators, in front of the manager;
 //! - [`document`]: the API's documents, as plain data;
@@ -22,6 +23,7 @@ mod dashboard;
 pub mod document;
 mod executor;
 pub mod handle;
+mod load;
 pub mod machine;
 pub mod past;
 pub mod program;

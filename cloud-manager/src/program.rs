@@ -32,6 +32,7 @@ const PORTS: &str = "ports.json";
 const TOKENS: &str = "tokens.json";
 const CERTIFICATE: &str = "api-certificate.json";
 const ACCESS: &str = "access.json";
+const PAUSES: &str = "autoscale.json";
 /// Calls that the executor has not received yet; a caller with one more waits.
 const CALLS_MAX: usize = 64;
 /// Agents that ask to join and have no answer yet; one more is rejected and retries.
@@ -157,6 +158,7 @@ pub async fn start(settings: Settings) -> Result<Running, ManagerError> {
     let (calls, callers) = mpsc::channel(CALLS_MAX);
     tokio::spawn(pass_on(callers, executor.clone(), ExecutorMessage::Call));
     let api = Api::new(ManagerHandle::new(calls, news), Arc::new(tokens), api::Settings::default());
+    let api = api.keeping_pauses_in(&data.path().join(PAUSES));
     let (halt_api, halted) = oneshot::channel::<()>();
     let api = tokio::spawn(api::serve(listener, certificate.server()?, api, async move { drop(halted.await) }));
     Ok(Running { kept, executor, executor_ended, api, halt_api, address, access, access_file })

@@ -5,6 +5,7 @@
 use planner::plan::Status;
 use planner::report::optimize;
 use serde_json::Value;
+use std::time::Duration;
 
 #[test]
 fn every_instance_has_the_expected_status_cost_objectives_and_counts() {
@@ -30,6 +31,33 @@ fn every_instance_has_the_expected_status_cost_objectives_and_counts() {
             }
         }
         assert_eq!(Value::Object(counts), expected["instance_counts"], "{name}");
+    }
+}
+
+/// Processor time of this thread.
+fn processor_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+}
+
+/// Processor time, so that it does not matter what else the machine does. The best of three, because caches begin cold.
+#[test]
+fn every_instance_is_proven_in_less_than_100_ms_of_processor_time() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/instances");
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.ends_with("expected.json") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let times = (0..3).map(|_| {
+            let before = processor_time();
+            let report = optimize(&text, &mut |_| true).unwrap();
+            assert!(matches!(report.plan.status, Status::Optimal | Status::Infeasible), "{}", path.display());
+            processor_time() - before
+        });
+        let least = times.min().unwrap();
+        assert!(least < Duration::from_millis(100), "{}: {least:?}", path.display());
     }
 }
 

@@ -5,7 +5,8 @@
 mod random;
 
 use planner::configuration::{Binding, ComponentName, Configuration};
-use planner::plan::{Plan, PlanError, Status, plan, plan_with, trade_offs};
+use planner::memory::Memory;
+use planner::plan::{Plan, PlanError, Status, Unfinished, plan, plan_again, plan_with, trade_offs};
 use planner::problem::Problem;
 use planner::verify::{Standard, faults, goal_values, unmet_demands};
 use planner::zephyrus::read;
@@ -191,6 +192,37 @@ fn a_search_that_is_stopped_says_how_far_it_got() {
             Status::Infeasible => panic!("it is not"),
         }
     }
+}
+
+#[test]
+fn a_search_that_is_stopped_after_its_bound_gives_the_best_answer_so_far_and_its_gap() {
+    let text = |number: &str| {
+        format!(
+            r#"{{ "components": {{ "A": {{ "resources": {{ "CPU": 1 }} }} }},
+            "locations": {{ "small": {{ "num": 9, "resources": {{ "CPU": 2 }}, "cost": 10 }},
+                            "large": {{ "num": 9, "resources": {{ "CPU": 4 }}, "cost": 17 }} }},
+            "specification": "A {number}; cost" }}"#
+        )
+    };
+    let mut memory = Memory::default();
+    let before = plan_again(&read(&text("= 12")).unwrap(), &mut memory, &mut |_| true).unwrap();
+    assert_eq!((before.status, before.cost), (Status::Optimal, 51));
+    // Its answer is one to the next problem, too, and not the best; so there is something to give from the start.
+    let next = read(&text(">= 7")).unwrap();
+    let mut seen = None;
+    let stopped = plan_again(&next, &mut memory.clone(), &mut |progress| {
+        seen = seen.or(progress.bound.zip(progress.best));
+        seen.is_none()
+    })
+    .unwrap();
+    let (bound, best) = seen.unwrap();
+    assert_eq!((stopped.status, stopped.unfinished), (Status::Feasible, Some(Unfinished::Stopped)));
+    assert_eq!((stopped.objectives[0].value, stopped.objectives[0].bound), (best, Some(bound)));
+    assert!(bound < best, "{bound} {best}");
+    // Without being stopped it ends between the two.
+    let proven = plan_again(&next, &mut memory, &mut |_| true).unwrap();
+    assert_eq!((proven.status, proven.cost), (Status::Optimal, 34));
+    assert!(bound <= proven.cost && proven.cost <= best && proven.unfinished.is_none());
 }
 
 #[test]

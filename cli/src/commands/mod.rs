@@ -3,6 +3,7 @@
 mod agent;
 pub(crate) mod apply;
 mod audit;
+mod autoscale;
 mod binding;
 mod check;
 mod completions;
@@ -48,6 +49,7 @@ enum Command {
     Apply(apply::ApplyArguments),
     Scale(apply::ScaleArguments),
     Rollback(apply::RollbackArguments),
+    Autoscale(autoscale::Arguments),
     Check(check::Arguments),
     Cancel(rollout::CancelArguments),
     Promote(rollout::PromoteArguments),
@@ -89,6 +91,7 @@ pub(crate) fn run() -> Result<Ending, Failure> {
         Command::Apply(arguments) => apply::apply(&arguments),
         Command::Scale(arguments) => apply::scale(&arguments),
         Command::Rollback(arguments) => apply::rollback(&arguments),
+        Command::Autoscale(arguments) => autoscale::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Cancel(arguments) => rollout::cancel(&arguments),
         Command::Promote(arguments) => rollout::promote(&arguments),

@@ -2,10 +2,10 @@
 
 use super::routes::{Gives, Route, table};
 use crate::document::{
-    Accepted, ApplicationDocument, ApplyRequest, Binding, Cancellation, ChangeRecord, ChangeStory, CheckRequest,
-    Component, ComponentDetail, DashboardLink, DrainRequest, Drift, EventDocument, Gap, JoinToken, NewChange,
-    NewJoinToken, NewToken, OperatorToken, Plan, PlanningDocument, Problems, ReconcileRequest, RemoveRequest,
-    RollbackRequest, RunningChange, ScaleRequest, Status, Submitted, Token, Vm, Well, Why,
+    Accepted, ApplicationDocument, ApplyRequest, AutoscaleDocument, Binding, Cancellation, ChangeRecord, ChangeStory,
+    CheckRequest, Component, ComponentDetail, DashboardLink, DrainRequest, Drift, EventDocument, Gap, JoinToken,
+    NewChange, NewJoinToken, NewToken, OperatorToken, Plan, PlanningDocument, Problems, ReconcileRequest,
+    RemoveRequest, RollbackRequest, RunningChange, ScaleRequest, Status, Submitted, Token, Vm, Well, Why,
 };
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -26,6 +26,7 @@ use utoipa::{
     Accepted,
     ApplicationDocument,
     ApplyRequest,
+    AutoscaleDocument,
     Binding,
     Cancellation,
     ChangeRecord,

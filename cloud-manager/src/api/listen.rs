@@ -4,7 +4,7 @@
 //! finish its handshake, does not send the head of a request, does not read its answers, or is idle for too long. When the
 //! manager halts, requests in progress may finish, event streams are ended, and then everything is closed.
 
-use super::{Api, routes, write_timeout::WriteTimeout};
+use super::{Api, autoscaling::follow_loads, routes, write_timeout::WriteTimeout};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -34,6 +34,7 @@ pub async fn serve(listener: TcpListener, tls: Arc<ServerConfig>, api: Api, halt
     let places = Arc::new(Semaphore::new(api.settings.connections_max));
     let mut connections = JoinSet::new();
     let mut halt = pin!(halt);
+    let follows = tokio::spawn(follow_loads(api.clone()));
     loop {
         let place = tokio::select! {
             place = places.clone().acquire_owned() => place.expect("the semaphore is never closed"),
@@ -61,6 +62,7 @@ pub async fn serve(listener: TcpListener, tls: Arc<ServerConfig>, api: Api, halt
     }
     drop(listener);
     api.halting.send_replace(true);
+    follows.abort();
     let everyone_left = async { while connections.join_next().await.is_some() {} };
     // Connections that are still open are closed when the set is dropped.
     let _ = timeout(LAST_ANSWERS, everyone_left).await;

@@ -11,6 +11,7 @@
 //! | `listen`, `write_timeout` | TLS connections and their limits |
 //! | `reading` | names, queries and bodies from outside, checked once |
 //! | `applications` | requests about applications: planned on separate threads, then submitted |
+//! | `autoscaling` | applications that follow their load: the loop that measures, plans and submits |
 //! | `cancelling` | cancelling changes and rollouts, promoting rollouts |
 //! | `queries`, `requests`, `event_stream` | the handlers behind the routes: reading state, requests, events as they happen |
 //! | `story` | what happened in one change, from the journals |
@@ -19,6 +20,7 @@
 //! | `describe` | the description in the OpenAPI format |
 
 mod applications;
+mod autoscaling;
 mod cancelling;
 mod certificate;
 mod describe;
@@ -107,6 +109,7 @@ pub struct Api {
     plans: Arc<applications::Plans>,
     stories: Arc<story::Stories>,
     sessions: Arc<Sessions>,
+    autoscaling: Arc<autoscaling::Autoscaling>,
     halting: Arc<watch::Sender<bool>>,
 }
 
@@ -124,6 +127,7 @@ impl Api {
             plans: Arc::default(),
             stories: Arc::default(),
             sessions: Arc::new(sessions),
+            autoscaling: Arc::default(),
             halting: Arc::new(watch::Sender::new(false)),
         }
     }
@@ -136,6 +140,12 @@ impl Api {
     /// The tokens that let operators in.
     pub(crate) fn tokens(&self) -> &Tokens {
         &self.tokens
+    }
+
+    /// The same, with pauses of autoscaling kept in this file.
+    #[must_use]
+    pub fn keeping_pauses_in(self, path: &std::path::Path) -> Self {
+        Self { autoscaling: Arc::new(autoscaling::Autoscaling::open(path)), ..self }
     }
 
     /// The description of every route in the OpenAPI format.

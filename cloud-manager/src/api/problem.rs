@@ -18,6 +18,13 @@ pub(crate) struct Problem {
     problems: Problems,
 }
 
+impl std::fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let all = std::iter::once(&self.problems.error).chain(&self.problems.problems);
+        formatter.write_str(&all.map(String::as_str).collect::<Vec<_>>().join("; "))
+    }
+}
+
 impl Problem {
     pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, problems: Problems { error: error.into(), ..Problems::default() } }

@@ -1,7 +1,9 @@
 //! The table of routes. The router, the role that each route requires, and the OpenAPI description are all generated from it,
 //! so they always agree.
 
-use super::{Api, applications, cancelling, event_stream, guard::guard, problem::Problem, queries, requests, story};
+use super::{
+    Api, applications, autoscaling, cancelling, event_stream, guard::guard, problem::Problem, queries, requests, story,
+};
 use crate::dashboard;
 use crate::document::Role;
 use axum::{
@@ -179,6 +181,27 @@ pub(super) fn table() -> Vec<Route> {
             "One application, with its files",
             Gives::One(200, "ApplicationDocument"),
             || get(applications::application),
+        ),
+        route(
+            (Get, "/v1/autoscale"),
+            READ,
+            "Every application that follows its load",
+            Gives::List("AutoscaleDocument"),
+            || get(autoscaling::list),
+        ),
+        route(
+            (Post, "/v1/autoscale/{name}/pause"),
+            OPERATE,
+            "Stop following the load of an application until it is resumed",
+            Gives::One(200, "AutoscaleDocument"),
+            || post(autoscaling::pause),
+        ),
+        route(
+            (Post, "/v1/autoscale/{name}/resume"),
+            OPERATE,
+            "Follow the load of an application again",
+            Gives::One(200, "AutoscaleDocument"),
+            || post(autoscaling::resume),
         ),
         route((Get, "/v1/bindings"), READ, "Every binding", Gives::List("Binding"), || get(queries::bindings)),
         route((Get, "/v1/changes"), READ, "Every change that is not done", Gives::List("RunningChange"), || {

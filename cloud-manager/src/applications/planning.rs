@@ -98,6 +98,7 @@ pub struct Decision {
     ends: Vec<Vec<Expansion>>,
     others: Vec<Expansion>,
     strategy: Option<Strategy>,
+    reason: Option<String>,
     canary_steps: Option<usize>,
     promote_after_ms: Option<u64>,
 }
@@ -130,6 +131,7 @@ pub fn plan(request: &ApplicationRequest, present: &Present, mut limits: Limits<
         ends,
         others,
         strategy: how.strategy,
+        reason: how.reason.clone(),
     };
     decision.describe(request, present)?;
     Ok(decision)
@@ -358,9 +360,10 @@ impl Decision {
             })
             .collect();
         let names: Vec<&str> = self.targets.iter().map(|it| it.after.application.as_str()).collect();
+        let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
         Ok(Submission {
             by: by.to_owned(),
-            about: format!("{} {}", self.intent, names.join(", ")),
+            about: format!("{} {}{reason}", self.intent, names.join(", ")),
             intent: self.intent,
             applications: self.targets.iter().map(|it| self.update(it, secrets, present)).collect(),
             steps,

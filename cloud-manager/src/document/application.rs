@@ -51,6 +51,9 @@ pub struct How {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = 60)]
     pub time_limit_s: Option<u64>,
+    /// Why; shown in the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// In a plan: include the cost of moving fewer components.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trade_off: bool,

@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod application;
 pub mod asked;
+pub mod autoscale;
 pub mod change;
 pub mod dashboard;
 pub mod event;
@@ -42,6 +43,7 @@ pub use application::{
     Intent, PlanningDocument, ReconcileRequest, RemoveRequest, RollbackRequest, RolloutDocument, RolloutState,
     ScaleRequest, Submitted, VersionDocument,
 };
+pub use autoscale::AutoscaleDocument;
 pub use change::{EditDocument, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm};
 pub use dashboard::{
     ChangeStory, Configuration, DashboardLink, LifelineRecord, MarkRecord, MessageRecord, OperationRecord, RowRecord,

@@ -7,6 +7,7 @@
 mod bound;
 pub(crate) mod boxes;
 mod branch_and_price;
+mod dive;
 pub(crate) mod engine;
 mod generate;
 mod search;

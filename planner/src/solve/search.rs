@@ -17,6 +17,10 @@ const LISTED_MAX: usize = 400;
 const BRANCHES_MAX: u64 = 500;
 /// More columns than this are never listed.
 pub(super) const COLUMNS_MAX: usize = 20_000;
+/// With more columns than this, a dive comes before the engine's guess, which grows too fast with their number.
+const DIVE_COLUMNS_MIN: usize = 300;
+/// So many dives are tried.
+const DIVES_MAX: usize = 6;
 /// The engine is not asked to guess over more columns than this.
 const GUESS_COLUMNS_MAX: usize = 1_000;
 /// The effort of the engine's own search for a good placement.
@@ -76,6 +80,15 @@ impl Stage<'_, '_> {
                     }
                     // New cuts sharpen the root: look again, a few times.
                     retries += 1;
+                    if self.columns.len() > DIVE_COLUMNS_MIN {
+                        let learned = (0..DIVES_MAX).any(|attempt| self.dive(&bounds, attempt) || self.closes(bound));
+                        if self.closes(bound) {
+                            return self.finished();
+                        }
+                        if learned && retries <= 10 {
+                            continue;
+                        }
+                    }
                     if !self.guess(&bounds) || retries > 10 {
                         break (bound, relaxed, best, bounds);
                     }
