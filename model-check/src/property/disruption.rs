@@ -208,7 +208,7 @@ impl Ways<'_> {
 
     /// A client stops for no provider that it can do without, unless it comes back with values that only a restart can tell.
     fn may_pass(&self, wire: &Wire) -> bool {
-        self.needs(wire).any(|(kind, need)| !matches!(need, Need::Weak(_)) || !kind.rebinds && self.has_values(wire))
+        self.needs(wire).any(|(kind, need)| !need.is_weak() || !kind.rebinds && self.has_values(wire))
     }
 
     fn is_told(&self, wire: &Wire) -> bool {

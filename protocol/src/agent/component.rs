@@ -1,6 +1,16 @@
 //! One component in an agent's books: the facts from which every decision follows.
+//!
+//! The facts are cut along what they are about: what the manager wants ([`Orders`]), what the component hands out ([`Offer`]),
+//! what it lends ([`Loans`]) and holds ([`Holdings`]), what the host does for it ([`Tasks`]), what may be running of it
+//! ([`Run`]), and what the manager was told ([`Reported`]). Whether it counts as running is said by its state, and nowhere
+//! else.
 
-use super::{holding::Holdings, loan::Loans};
+use super::{
+    holding::Holdings,
+    loan::Loans,
+    rebinding::Rebinding,
+    task::{TaskState, Tasks},
+};
 use crate::{BindingId, ComponentId, Condition, Kind, Name, Operation, OrderNumber, ShortSet, Values};
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
@@ -42,28 +52,122 @@ impl fmt::Display for ComponentState {
     }
 }
 
-/// What the host is doing for a component, at most one thing at a time.
+/// What the manager wants of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum TaskState {
-    /// Nothing.
-    None,
-    /// This operation is under way.
-    UnderWay(Operation),
-    /// This operation failed and is retried when the alarm rings.
-    Pausing(Operation),
-    /// A start is under way and was asked to end early.
-    Aborting,
+pub(super) enum Goal {
+    /// It is to run, as soon as its imports allow.
+    Run,
+    /// It must stop once more, and is then to run.
+    Restart,
+    /// It is removed: it is to stop and to be forgotten.
+    Leave,
 }
 
-impl TaskState {
-    /// The operation that the host has under way.
-    pub fn under_way(self) -> Option<Operation> {
-        match self {
-            Self::UnderWay(operation) => Some(operation),
-            Self::Aborting => Some(Operation::Start),
-            Self::None | Self::Pausing(_) => None,
+/// What the manager has ordered.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) struct Orders {
+    pub(super) goal: Goal,
+    /// The latest order that added or restarted it.
+    latest: OrderNumber,
+    /// The latest of these that the present run fulfils; after a run, the last one did.
+    fulfilled: OrderNumber,
+}
+
+impl Orders {
+    /// It is to be removed.
+    pub(super) fn leave(&mut self) {
+        self.goal = Goal::Leave;
+    }
+
+    /// It must stop once more, unless it leaves anyway.
+    pub(super) fn restart(&mut self) {
+        if self.goal == Goal::Run {
+            self.goal = Goal::Restart;
         }
     }
+
+    /// It is not running, so a restart has nothing left to stop.
+    pub(super) fn stopped(&mut self) {
+        if self.goal == Goal::Restart {
+            self.goal = Goal::Run;
+        }
+    }
+
+    /// An order wants another run than the present one.
+    pub(super) fn renew(&mut self, order: OrderNumber) {
+        self.latest = order;
+    }
+
+    /// A run begins, which fulfils all that was ordered so far.
+    pub(super) fn begin_run(&mut self) {
+        self.fulfilled = self.latest;
+    }
+}
+
+/// What a component hands out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) struct Offer {
+    /// What `Prepare` announced, once it has.
+    announced: Option<Values>,
+    /// All its values: those announced, and those chosen at its latest start.
+    values: Values,
+    /// How often the latter have changed.
+    edition: u32,
+}
+
+impl Offer {
+    /// `Prepare` has announced these.
+    pub(super) fn announce(&mut self, values: Values) {
+        self.values = values.clone();
+        self.announced = Some(values);
+    }
+
+    /// A start has chosen these besides. If that makes a difference, clients must be told again.
+    pub(super) fn renew(&mut self, values: Values) {
+        let mut all = self.announced.clone().unwrap_or_default();
+        all.extend(values);
+        if all != self.values {
+            self.values = all;
+            self.edition += 1;
+        }
+    }
+
+    /// The edition to tell clients; nothing before anything was announced.
+    pub(super) fn edition(&self) -> Option<u32> {
+        self.announced.is_some().then_some(self.edition)
+    }
+}
+
+/// What may be running of a component, as far as its agent knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) enum Run {
+    /// Nothing: it has not started, or has stopped, or has ended by itself when it was to stop.
+    None,
+    /// What this start task has started.
+    Of(u64),
+    /// Nothing: it ended by itself when it was to run, and has not started again. Loans may still be out.
+    Died,
+    /// What this start task has started, perhaps: its stop has failed and was skipped.
+    Unconfirmed(u64),
+}
+
+impl Run {
+    /// The start task of what may be running.
+    pub(super) fn serial(self) -> Option<u64> {
+        match self {
+            Self::Of(serial) | Self::Unconfirmed(serial) => Some(serial),
+            Self::None | Self::Died => None,
+        }
+    }
+}
+
+/// What the manager was last told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) struct Reported {
+    /// How it is.
+    pub(super) condition: Option<Condition>,
+    /// Whether it waits for something that the manager will not hear of otherwise.
+    pub(super) pending: bool,
 }
 
 /// One component in an agent's books.
@@ -72,82 +176,31 @@ pub struct Component {
     pub(super) name: Name,
     pub(super) kind: Arc<Kind>,
     pub(super) state: ComponentState,
-    /// The values that it announced when it was prepared.
-    pub(super) announced: Option<Values>,
-    /// All its values: those announced, and those chosen at its latest start.
-    pub(super) values: Values,
-    /// How often the latter have changed.
-    pub(super) edition: u32,
-    /// It is removed.
-    pub(super) leaving: bool,
-    /// It must stop once more before it may go on.
-    pub(super) restarting: bool,
-    /// The latest order that added or restarted it.
-    pub(super) renewed: OrderNumber,
-    /// What `renewed` was when the present run began.
-    pub(super) since: OrderNumber,
+    pub(super) orders: Orders,
+    pub(super) offer: Offer,
     /// What it lends to others.
     pub(super) loans: Loans,
     /// What others lend to it.
     pub(super) holdings: Holdings,
-    pub(super) task_state: TaskState,
-    /// The number of the latest task asked of the host.
-    pub(super) serial: u64,
-    /// The start task that began the present run; none if that has ended by itself.
-    pub(super) run: Option<u64>,
-    /// The operation that failed last, and how often in a row.
-    pub(super) failures: Option<(Operation, u32)>,
-    /// It ended by itself and has not started again: loans may still be out.
-    pub(super) died: bool,
-    /// Something that it held was lost with its VM in the present run, and it has had too little since.
-    pub(super) bereft: bool,
-    /// Something that it was told of was lost with its VM, and no rebind has told it so.
-    pub(super) uses_lost: bool,
-    /// Deaths since it was last steady.
-    pub(super) deaths: u32,
-    /// The set of bindings it may use is not the one it was last told.
-    pub(super) changed: bool,
-    /// The recalled loans that the rebind under way leaves out.
-    pub(super) let_go: ShortSet<BindingId>,
-    /// What was installed is removed again.
-    pub(super) purged: bool,
-    /// Its stop was skipped, so it may still be running.
-    pub(super) unconfirmed: bool,
-    /// What the manager was last told.
-    pub(super) reported: Option<Condition>,
-    /// Whether the manager was last told that it waits for something that it will not hear of otherwise.
-    pub(super) reported_pending: bool,
+    pub(super) tasks: Tasks,
+    pub(super) run: Run,
+    pub(super) reported: Reported,
 }
 
 impl Component {
     pub(super) fn new(id: ComponentId, name: Name, kind: Arc<Kind>, holdings: Holdings) -> Self {
         let order = OrderNumber(id.0);
+        let announced = (!kind.prepares).then(Values::new);
         Self {
             name,
             state: ComponentState::Stopped,
-            announced: (!kind.prepares).then(Values::new),
-            values: Values::new(),
-            edition: 0,
-            leaving: false,
-            restarting: false,
-            renewed: order,
-            since: order,
+            orders: Orders { goal: Goal::Run, latest: order, fulfilled: order },
+            offer: Offer { announced, values: Values::new(), edition: 0 },
             loans: Loans::default(),
             holdings: holdings.known(&kind),
-            task_state: TaskState::None,
-            serial: 0,
-            run: None,
-            failures: None,
-            died: false,
-            bereft: false,
-            uses_lost: false,
-            deaths: 0,
-            changed: false,
-            let_go: ShortSet::default(),
-            purged: false,
-            unconfirmed: false,
-            reported: None,
-            reported_pending: false,
+            tasks: Tasks::default(),
+            run: Run::None,
+            reported: Reported::default(),
             kind,
         }
     }
@@ -169,12 +222,12 @@ impl Component {
 
     /// Whether it is removed and on its way out.
     pub fn is_leaving(&self) -> bool {
-        self.leaving
+        self.orders.goal == Goal::Leave
     }
 
     /// Whether it ended by itself and has not started again.
     pub fn has_died(&self) -> bool {
-        self.died
+        self.run == Run::Died
     }
 
     /// What it lends to others.
@@ -189,61 +242,61 @@ impl Component {
 
     /// What the host is doing for it.
     pub fn task_state(&self) -> TaskState {
-        self.task_state
+        self.tasks.state
     }
 
     /// The values that `prepare` announced, once it has.
     pub fn announced(&self) -> Option<&Values> {
-        self.announced.as_ref()
+        self.offer.announced.as_ref()
     }
 
     /// All its values: those announced, and those of its latest start.
     pub fn values(&self) -> &Values {
-        &self.values
+        &self.offer.values
     }
 
     /// The operation that failed last, and how often in a row.
     pub fn failures(&self) -> Option<(Operation, u32)> {
-        self.failures
+        self.tasks.failures
     }
 
     /// Deaths since it was last steady.
     pub fn deaths(&self) -> u32 {
-        self.deaths
+        self.tasks.deaths
     }
 
     /// The number of the latest task, and of the start task that began the present run, if there is one.
     pub fn serials(&self) -> (u64, Option<u64>) {
-        (self.serial, self.run)
+        (self.tasks.serial, self.run.serial())
     }
 
     /// Rule C2: removed, restarting, an import below its number, or something has come back as something else
     /// that it cannot be told of.
     pub fn must_stop(&self) -> bool {
-        self.leaving || self.restarting || !self.holdings.are_enough() || self.holdings.call_for_a_restart()
+        self.orders.goal != Goal::Run || !self.holdings.are_enough() || self.holdings.call_for_a_restart()
     }
 
     /// Whether something that it needs was lost with its VM, so that it cannot help running with too little until it has
     /// stopped.
     pub fn is_bereft(&self) -> bool {
-        self.bereft
+        self.holdings.are_bereft()
     }
 
     /// Whether it waits for something of which the manager hears in no other way.
     pub(super) fn is_pending(&self) -> bool {
-        self.loans.await_return() || self.uses_lost
+        self.loans.await_return() || self.holdings.rebinding().is_some_and(Rebinding::uses_lost)
     }
 
     /// Whether the host has something under way for it.
     pub(super) fn is_busy(&self) -> bool {
-        self.task_state.under_way().is_some()
+        self.tasks.state.under_way().is_some()
     }
 
     /// Rule C1; and after a death, every loan comes home first.
     pub(super) fn may_start(&self) -> bool {
         self.state == ComponentState::Stopped
-            && self.task_state == TaskState::None
-            && self.announced.is_some()
+            && self.tasks.state == TaskState::None
+            && self.offer.announced.is_some()
             && self.loans.all_home()
             && !self.must_stop()
     }
@@ -253,22 +306,22 @@ impl Component {
     pub(super) fn wants_rebind(&self, dispensable: &ShortSet<BindingId>) -> bool {
         match self.must_stop() {
             true => !dispensable.is_empty() && !self.loans.all_home(),
-            false => self.changed || !dispensable.is_empty(),
+            false => self.holdings.rebinding().is_some_and(Rebinding::has_changed) || !dispensable.is_empty(),
         }
     }
 
     /// How it is, for the manager.
     pub(super) fn condition(&self) -> Condition {
-        Condition { state: self.state, since: self.since }
+        Condition { state: self.state, since: self.orders.fulfilled }
     }
 
     /// The values of one of its exports, as a client is to see them: a client that needs no more than to know them sees
     /// what was announced, which no restart changes.
     pub(super) fn values_of(&self, export: &Name, reference: bool) -> Values {
-        let (Some(export), Some(announced)) = (self.kind.exports.get(export), &self.announced) else {
+        let (Some(export), Some(announced)) = (self.kind.exports.get(export), &self.offer.announced) else {
             return Values::new();
         };
-        let announced = if reference { announced } else { &self.values };
+        let announced = if reference { announced } else { &self.offer.values };
         export
             .values
             .iter()

@@ -4,7 +4,7 @@
 //! then use it (`Held`), and is asked for it back (`Recalled`). Of a value there is nothing to wait for: it is `Held` as
 //! soon as it is known.
 
-use super::told::Told;
+use super::{rebinding::Rebinding, told::Told};
 use crate::{BindingId, HeldBinding, Kind, Name, Need, ShortMap, ShortSet, Values, VmId};
 use serde::{Deserialize, Serialize};
 
@@ -88,14 +88,22 @@ pub struct Holdings {
     unreported: ShortSet<BindingId>,
     /// Empty while the component is not yet known.
     imports: ShortMap<Name, ImportState>,
-    /// What the present run knows, if it hears of values only when it starts.
-    told: Option<Told>,
-    /// If it can rebind: what has come since the run began, and it was not told of yet.
-    untold: ShortSet<BindingId>,
-    /// Those of them that the rebind under way tells it of.
-    offered: ShortSet<BindingId>,
-    /// Whether there is a run.
-    running: bool,
+    /// What the component was told of all this.
+    knowledge: Knowledge,
+    /// Whether something was lost with its provider's VM in the present run, and left too little.
+    bereft: bool,
+}
+
+/// What a component was told of its holdings, and how it can be told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+enum Knowledge {
+    /// Nothing: the component is not yet known.
+    #[default]
+    None,
+    /// It is told when it starts, and at no other time.
+    AtStart(Told),
+    /// It is told by rebinds while it runs.
+    ByRebind(Rebinding),
 }
 
 impl Holdings {
@@ -103,12 +111,16 @@ impl Holdings {
     pub(super) fn known(self, kind: &Kind) -> Self {
         let fresh = |import: &crate::Import| ImportState { need: import.need, raise: None, held: 0 };
         let imports = kind.imports.iter().map(|(name, import)| (name.clone(), fresh(import))).collect();
-        let mut known = Self { imports, told: (!kind.rebinds).then(Told::default), ..Self::default() };
+        let knowledge = match kind.rebinds {
+            true => Knowledge::ByRebind(Rebinding::default()),
+            false => Knowledge::AtStart(Told::default()),
+        };
+        let mut known = Self { imports, knowledge, ..Self::default() };
         for (binding, holding) in self.all {
             let state = holding.state;
-            known.bind(binding, Holding { state: HoldingState::Bound, ..holding });
+            known.bind(binding, Holding { state: HoldingState::Bound, ..holding }, false);
             if state == HoldingState::Held {
-                known.put(binding, HoldingState::Held);
+                known.put(binding, HoldingState::Held, false);
             }
         }
         known
@@ -129,11 +141,6 @@ impl Holdings {
         &self.imports
     }
 
-    /// Whether a binding may be used.
-    pub(super) fn uses(&self, binding: BindingId) -> bool {
-        self.all.get(&binding).is_some_and(|holding| holding.state == HoldingState::Held)
-    }
-
     /// Whether nothing is known of any binding.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
@@ -144,37 +151,68 @@ impl Holdings {
         self.imports.values().all(ImportState::is_enough)
     }
 
+    /// Whether something that it needs was lost with its VM, so that it cannot help running with too little until it has stopped.
+    pub(super) fn are_bereft(&self) -> bool {
+        self.bereft
+    }
+
     /// Rule C7: whether something that the present run has held has come back as something else.
     pub(super) fn call_for_a_restart(&self) -> bool {
-        self.told.as_ref().is_some_and(|told| told.misses().next().is_some())
+        matches!(&self.knowledge, Knowledge::AtStart(told) if told.misses().next().is_some())
     }
 
-    /// A rebind begins: it tells all that is held.
-    pub(super) fn offer(&mut self) {
-        self.offered = self.untold.clone();
+    /// How a component that can rebind stands to what it was last told; nothing of one that cannot.
+    pub(super) fn rebinding(&self) -> Option<&Rebinding> {
+        if let Knowledge::ByRebind(rebinding) = &self.knowledge { Some(rebinding) } else { None }
     }
 
-    /// The rebind under way has ended, well or not.
-    pub(super) fn rebound(&mut self, well: bool) {
-        for binding in std::mem::take(&mut self.offered).into_iter().filter(|_| well) {
-            self.untold.remove(&binding);
-            self.unreported.insert(binding);
+    /// All that a start tells the component.
+    pub(super) fn start(&mut self) -> Vec<HeldBinding> {
+        if let Knowledge::ByRebind(rebinding) = &mut self.knowledge {
+            rebinding.start();
+        }
+        self.usable()
+    }
+
+    /// A rebind begins: it tells all that is held, and leaves these out.
+    pub(super) fn begin_rebind(&mut self, let_go: ShortSet<BindingId>) -> Vec<HeldBinding> {
+        if let Knowledge::ByRebind(rebinding) = &mut self.knowledge {
+            rebinding.begin(let_go);
+        }
+        self.usable()
+    }
+
+    /// The rebind under way is done. Returns what it has left out, which can be given back.
+    pub(super) fn rebound(&mut self) -> ShortSet<BindingId> {
+        let Knowledge::ByRebind(rebinding) = &mut self.knowledge else { return ShortSet::default() };
+        let (told, let_go) = rebinding.succeed();
+        self.unreported.extend(told);
+        let_go
+    }
+
+    /// The rebind under way has failed.
+    pub(super) fn not_rebound(&mut self) {
+        if let Knowledge::ByRebind(rebinding) = &mut self.knowledge {
+            rebinding.fail();
         }
     }
 
     /// A run begins, or has ended.
     pub(super) fn tell(&mut self, begins: bool) {
-        self.running = begins;
-        self.offered = ShortSet::default();
-        self.unreported.extend(std::mem::take(&mut self.untold));
-        let Some(told) = &mut self.told else { return };
-        let missed: Vec<Name> = told.misses().cloned().collect();
-        if begins {
-            told.begin();
-        } else {
-            told.end();
+        self.bereft = false;
+        match &mut self.knowledge {
+            Knowledge::None => {}
+            Knowledge::ByRebind(rebinding) => self.unreported.extend(rebinding.reset()),
+            Knowledge::AtStart(told) => {
+                let missed: Vec<Name> = told.misses().cloned().collect();
+                if begins {
+                    told.begin();
+                } else {
+                    told.end();
+                }
+                missed.iter().for_each(|import| self.look_again(import));
+            }
         }
-        missed.iter().for_each(|import| self.look_again(import));
     }
 
     /// The manager may have to be told something else of all bindings of an import.
@@ -187,14 +225,22 @@ impl Holdings {
     /// rebind or a restart can take into use does not count as held before.
     pub(super) fn news(&mut self) -> Vec<(BindingId, bool)> {
         let mut news = Vec::new();
-        let missed: Vec<Name> = self.told.iter().flat_map(Told::misses).cloned().collect();
+        let missed: Vec<Name> = match &self.knowledge {
+            Knowledge::AtStart(told) => told.misses().cloned().collect(),
+            Knowledge::ByRebind(_) | Knowledge::None => Vec::new(),
+        };
         for binding in std::mem::take(&mut self.unreported) {
             let Some(holding) = self.all.get_mut(&binding) else {
                 news.push((binding, false));
                 continue;
             };
-            let fresh = || self.told.as_ref().is_some_and(|told| told.is_fresh(&holding.import, &holding.values));
-            let missed = self.untold.contains(&binding) || missed.contains(&holding.import) && fresh();
+            let missed = match &self.knowledge {
+                Knowledge::None => false,
+                Knowledge::ByRebind(rebinding) => rebinding.is_untold(binding),
+                Knowledge::AtStart(told) => {
+                    missed.contains(&holding.import) && told.is_fresh(&holding.import, &holding.values)
+                }
+            };
             let held = holding.state == HoldingState::Held && !missed;
             if std::mem::replace(&mut holding.reported, held) != held {
                 news.push((binding, held));
@@ -216,7 +262,7 @@ impl Holdings {
     }
 
     /// What the component may use: all that is held and not recalled.
-    pub(super) fn usable(&self) -> Vec<HeldBinding> {
+    fn usable(&self) -> Vec<HeldBinding> {
         let held = self.all.iter().filter(|(_, holding)| holding.state == HoldingState::Held);
         held.map(|(binding, holding)| HeldBinding {
             import: holding.import.clone(),
@@ -226,66 +272,82 @@ impl Holdings {
         .collect()
     }
 
-    /// Takes note of a new binding. A value is held as soon as it is known.
-    pub(super) fn bind(&mut self, binding: BindingId, holding: Holding) {
+    /// Takes note of a new binding. A value is held as soon as it is known. `running`, here and below: whether the component is.
+    pub(super) fn bind(&mut self, binding: BindingId, holding: Holding, running: bool) {
         let value = self.imports.get(&holding.import).is_some_and(|import| import.need.is_value());
-        self.know(binding, &holding.import, &holding.values, true, false);
+        if let Knowledge::AtStart(told) = &mut self.knowledge
+            && told.bind(&holding.import, &holding.values, true)
+        {
+            self.look_again(&holding.import);
+        }
         self.all.insert(binding, holding);
         if value {
-            self.put(binding, HoldingState::Held);
+            self.put(binding, HoldingState::Held, running);
         }
     }
 
     /// Takes note of new values for a binding that is known.
-    pub(super) fn bind_again(&mut self, binding: BindingId, values: Values) {
-        let holding = self.all.get(&binding).expect("only known holdings are bound again");
+    pub(super) fn bind_again(&mut self, binding: BindingId, values: &Values, running: bool) {
+        let holding = self.all.get_mut(&binding).expect("only known holdings are bound again");
         let (import, held) = (holding.import.clone(), holding.state == HoldingState::Held);
-        self.know(binding, &import, &values, true, held);
-        let holding = self.all.get_mut(&binding).expect("it was just looked up");
-        let before = std::mem::replace(&mut holding.values, values);
-        self.know(binding, &import, &before, false, held);
-    }
-
-    /// A binding has these values, or has them no longer; and whether it is held.
-    fn know(&mut self, binding: BindingId, import: &Name, values: &Values, joins: bool, held: bool) {
-        let Some(told) = &mut self.told else { return };
-        let mut turned = joins && told.bind(import, values, true);
-        turned |= held && told.hold(binding, import, values, joins);
-        turned |= !joins && told.bind(import, values, false);
+        let before = std::mem::replace(&mut holding.values, values.clone());
+        let Knowledge::AtStart(told) = &mut self.knowledge else { return };
+        let mut turned = told.bind(&import, values, true);
+        turned |= held && told.hold(binding, &import, values, true, running);
+        turned |= held && told.hold(binding, &import, &before, false, running);
+        turned |= told.bind(&import, &before, false);
         if turned {
-            self.look_again(import);
+            self.look_again(&import);
         }
     }
 
     /// Moves a holding that exists, and keeps the counts.
-    pub(super) fn put(&mut self, binding: BindingId, state: HoldingState) {
+    pub(super) fn put(&mut self, binding: BindingId, state: HoldingState, running: bool) {
         let holding = self.all.get_mut(&binding).expect("only known holdings are moved");
         let before = std::mem::replace(&mut holding.state, state);
         let (import, held) = (holding.import.clone(), state == HoldingState::Held);
-        if !held {
-            self.untold.remove(&binding);
-            self.offered.remove(&binding);
-        } else if self.running && self.told.is_none() {
-            self.untold.insert(binding);
-        }
-        if held != (before == HoldingState::Held)
-            && self.told.as_mut().is_some_and(|told| told.hold(binding, &import, &holding.values, held))
-        {
-            self.look_again(&import);
+        match &mut self.knowledge {
+            Knowledge::None => {}
+            Knowledge::ByRebind(rebinding) => rebinding.put(binding, state, running),
+            Knowledge::AtStart(told) => {
+                if held != (before == HoldingState::Held) && told.hold(binding, &import, &holding.values, held, running)
+                {
+                    self.look_again(&import);
+                }
+            }
         }
         self.count(binding, &import, before, Some(state));
     }
 
-    pub(super) fn remove(&mut self, binding: BindingId) -> Option<Holding> {
+    pub(super) fn remove(&mut self, binding: BindingId, running: bool) -> Option<Holding> {
         let holding = self.all.remove(&binding)?;
-        self.untold.remove(&binding);
-        self.offered.remove(&binding);
-        self.know(binding, &holding.import, &holding.values, false, holding.state == HoldingState::Held);
+        match &mut self.knowledge {
+            Knowledge::None => {}
+            Knowledge::ByRebind(rebinding) => rebinding.forget(binding),
+            Knowledge::AtStart(told) => {
+                let held = holding.state == HoldingState::Held;
+                let mut turned = held && told.hold(binding, &holding.import, &holding.values, false, running);
+                turned |= told.bind(&holding.import, &holding.values, false);
+                if turned {
+                    self.look_again(&holding.import);
+                }
+            }
+        }
         self.count(binding, &holding.import, holding.state, None);
         if !holding.reported {
             self.unreported.remove(&binding);
         }
         Some(holding)
+    }
+
+    /// A holding was lost with its provider's VM.
+    pub(super) fn lose(&mut self, binding: BindingId, running: bool) {
+        let Some(state) = self.all.get(&binding).map(Holding::state) else { return };
+        if let Knowledge::ByRebind(rebinding) = &mut self.knowledge {
+            rebinding.lose(binding, state, running);
+        }
+        self.remove(binding, running);
+        self.bereft |= running && !self.are_enough();
     }
 
     /// Whether a binding may be one of a value. While the component is not yet known, any may.

@@ -1,6 +1,6 @@
 //! How tasks ended, recorded as facts; and trying again.
 
-use super::{Alarm, ComponentState, Note, Output, TaskState, Turn};
+use super::{Alarm, ComponentState, Note, Output, TaskState, Turn, component::Run};
 use crate::{ComponentId, Fact, HostOutcome, HostTask, Operation, Values, Work};
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ impl Turn<'_> {
             | HostOutcome::Died { component, serial, .. } => (*component, *serial),
         };
         let Some(component) = self.agent.components.get(&id) else { return self.note(Note::OutcomeTooLate(id)) };
-        let (state, awaited) = (component.state, component.is_busy() && component.serial == serial);
+        let (state, awaited) = (component.state, component.is_busy() && component.tasks.serial == serial);
         match outcome {
             HostOutcome::Done { values, .. } if awaited => self.done(id, values),
             HostOutcome::Failed { detail, .. } if awaited => self.failed(id, detail),
-            HostOutcome::Died { detail, .. } if component.run == Some(serial) => match state {
+            HostOutcome::Died { detail, .. } if component.run.serial() == Some(serial) => match state {
                 ComponentState::Started => self.died(id, detail),
                 ComponentState::Stopped
                 | ComponentState::Starting
@@ -40,35 +40,33 @@ impl Turn<'_> {
     pub(super) fn done(&mut self, id: ComponentId, values: Values) {
         self.touched.insert(id);
         let component = self.component(id);
-        let Some(operation) = std::mem::replace(&mut component.task_state, TaskState::None).under_way() else { return };
-        component.failures = None;
+        let Some(operation) = std::mem::take(&mut component.tasks.state).under_way() else { return };
+        component.tasks.failures = None;
         match operation {
             Operation::Prepare => self.announce(id, values),
             Operation::Start | Operation::Run => {
-                component.run = Some(component.serial);
-                let (serial, deaths, patience) =
-                    (component.serial, component.deaths, component.kind.patience(Operation::Run));
+                let (serial, deaths) = (component.tasks.serial, component.tasks.deaths);
+                component.run = Run::Of(serial);
+                let patience = component.kind.patience(Operation::Run);
+                component.offer.renew(values);
                 self.put(id, ComponentState::Started);
-                self.renew(id, values);
                 if let Some(pause) = patience.pause_ms(deaths).filter(|_| deaths > 0) {
                     let alarm = Alarm::Steady { component: id, serial };
                     self.outputs.push(Output::SetAlarm(alarm, pause.saturating_mul(STEADY_PAUSES)));
                 }
             }
-            Operation::Rebind if component.died => self.mourn(id, Arc::from("died while it was to rebind")),
+            Operation::Rebind if component.has_died() => self.mourn(id, Arc::from("died while it was to rebind")),
             Operation::Rebind => {
-                component.holdings.rebound(true);
-                component.uses_lost &= component.changed;
-                for binding in std::mem::take(&mut component.let_go) {
+                for binding in component.holdings.rebound() {
                     self.give_back(id, binding);
                 }
             }
             Operation::Stop => {
-                component.restarting = false;
-                component.run = None;
+                component.orders.stopped();
+                component.run = Run::None;
                 self.put(id, ComponentState::Stopped);
             }
-            Operation::Purge => component.purged = true,
+            Operation::Purge => component.tasks.purged = true,
         }
     }
 
@@ -76,30 +74,28 @@ impl Turn<'_> {
     fn failed(&mut self, id: ComponentId, detail: Arc<str>) {
         self.touched.insert(id);
         let component = self.component(id);
-        let Some(operation) = component.task_state.under_way() else { return };
-        component.let_go = Default::default();
-        component.holdings.rebound(false);
-        // It was not told: the next attempt tells it the set as it then is.
-        component.changed |= operation == Operation::Rebind;
-        if operation == Operation::Rebind && component.died {
-            return self.mourn(id, detail);
+        let Some(operation) = component.tasks.state.under_way() else { return };
+        if operation == Operation::Rebind {
+            component.holdings.not_rebound();
+            if component.has_died() {
+                return self.mourn(id, detail);
+            }
         }
-        if operation == Operation::Start && component.leaving {
+        if operation == Operation::Start && component.is_leaving() {
             // It was not to start any more, whether it was ended early or failed by itself: no retry, and nothing to report.
-            component.task_state = TaskState::None;
+            component.tasks.state = TaskState::None;
             return self.put(id, ComponentState::Stopped);
         }
         // There is nothing left to stop.
-        if operation == Operation::Stop && component.run.is_none() {
+        if operation == Operation::Stop && component.run.serial().is_none() {
             return self.done(id, Values::new());
         }
-        let before = component.failures.filter(|(failed, _)| *failed == operation).map_or(0, |(_, times)| times);
-        component.failures = Some((operation, before + 1));
-        let pause = component.kind.patience(operation).pause_ms(before + 1);
+        let times = component.tasks.count_failure(operation);
+        let pause = component.kind.patience(operation).pause_ms(times);
         if operation == Operation::Start {
             // A start that failed has left nothing running: recalled loans can go home during the pause, and there is
             // nothing left to stop for a restart.
-            component.restarting = false;
+            component.orders.stopped();
             self.put(id, ComponentState::Stopped);
         }
         self.pause_or_give_up(id, operation, pause, detail);
@@ -108,11 +104,9 @@ impl Turn<'_> {
     /// A started component has ended by itself: the host has nothing to stop, and loans are recalled at once.
     fn died(&mut self, id: ComponentId, detail: Arc<str>) {
         let component = self.component(id);
-        component.restarting = false;
-        component.died = true;
-        component.run = None;
-        component.let_go = Default::default();
-        component.deaths += 1;
+        component.orders.stopped();
+        component.run = Run::Died;
+        component.tasks.deaths += 1;
         self.put(id, ComponentState::Stopped);
         self.recall(id);
         // A rebind under way has lost its meaning, but the host must be done with it first.
@@ -125,11 +119,12 @@ impl Turn<'_> {
     /// skipped, is now done.
     fn ended(&mut self, id: ComponentId) {
         let component = self.component(id);
-        (component.run, component.unconfirmed) = (None, false);
+        component.run = Run::None;
         let failed = matches!(component.state, ComponentState::Failed(Operation::Stop))
-            || component.task_state == TaskState::Pausing(Operation::Stop);
+            || component.tasks.state == TaskState::Pausing(Operation::Stop);
         if failed {
-            (component.task_state, component.failures, component.restarting) = (TaskState::None, None, false);
+            (component.tasks.state, component.tasks.failures) = (TaskState::None, None);
+            component.orders.stopped();
             self.put(id, ComponentState::Stopped);
         }
         self.touched.insert(id);
@@ -138,17 +133,17 @@ impl Turn<'_> {
     /// After a death: start again after a pause, or ask a person.
     fn mourn(&mut self, id: ComponentId, detail: Arc<str>) {
         let component = self.component(id);
-        let pause = component.kind.patience(Operation::Run).pause_ms(component.deaths);
+        let pause = component.kind.patience(Operation::Run).pause_ms(component.tasks.deaths);
         self.pause_or_give_up(id, Operation::Run, pause, detail);
     }
 
     fn pause_or_give_up(&mut self, id: ComponentId, operation: Operation, pause: Option<u64>, detail: Arc<str>) {
         let component = self.component(id);
-        component.task_state = TaskState::None;
+        component.tasks.state = TaskState::None;
         match pause {
             Some(pause) => {
-                component.task_state = TaskState::Pausing(operation);
-                let alarm = Alarm::Retry { component: id, serial: component.serial };
+                component.tasks.state = TaskState::Pausing(operation);
+                let alarm = Alarm::Retry { component: id, serial: component.tasks.serial };
                 self.note(Note::WillRetry(id, operation));
                 self.outputs.push(Output::SetAlarm(alarm, pause));
             }
@@ -157,9 +152,9 @@ impl Turn<'_> {
                     // What cannot rebind cannot let go while it runs: it stops, and then gives back. Whoever it lends to
                     // may be waiting for the very loan that it cannot give back: so it is asked again now and then.
                     Operation::Rebind => {
-                        component.restarting = true;
-                        component.task_state = TaskState::Pausing(operation);
-                        let alarm = Alarm::Retry { component: id, serial: component.serial };
+                        component.orders.restart();
+                        component.tasks.state = TaskState::Pausing(operation);
+                        let alarm = Alarm::Retry { component: id, serial: component.tasks.serial };
                         self.outputs.push(Output::SetAlarm(alarm, REBIND_AGAIN_MS));
                     }
                     Operation::Prepare | Operation::Start | Operation::Run | Operation::Stop | Operation::Purge => {
@@ -176,10 +171,10 @@ impl Turn<'_> {
         match alarm {
             Alarm::Retry { component: id, serial } => {
                 if let Some(component) = self.agent.components.get_mut(&id)
-                    && component.serial == serial
-                    && let TaskState::Pausing(operation) = component.task_state
+                    && component.tasks.serial == serial
+                    && let TaskState::Pausing(operation) = component.tasks.state
                 {
-                    component.task_state = TaskState::None;
+                    component.tasks.state = TaskState::None;
                     self.touched.insert(id);
                     if operation == Operation::Stop {
                         self.stop(id);
@@ -189,10 +184,10 @@ impl Turn<'_> {
             }
             Alarm::Steady { component: id, serial } => {
                 if let Some(component) = self.agent.components.get_mut(&id)
-                    && component.run == Some(serial)
+                    && component.run == Run::Of(serial)
                     && component.state == ComponentState::Started
                 {
-                    component.deaths = 0;
+                    component.tasks.deaths = 0;
                     return;
                 }
             }
@@ -203,33 +198,21 @@ impl Turn<'_> {
     /// Takes note of what `prepare` handed out; whoever waits to know it is told.
     fn announce(&mut self, id: ComponentId, values: Values) {
         let component = self.component(id);
-        component.values = values.clone();
-        component.announced = Some(values);
+        component.offer.announce(values);
         let loans: Vec<_> = component.loans.iter().map(|(binding, _)| binding).collect();
         for binding in loans {
             self.bind(id, binding);
         }
     }
 
-    /// Takes note of what a start handed out; clients that know older values are told again before they get the loan.
-    fn renew(&mut self, id: ComponentId, values: Values) {
-        let component = self.component(id);
-        let mut all = component.announced.clone().unwrap_or_default();
-        all.extend(values);
-        if all != component.values {
-            component.values = all;
-            component.edition += 1;
-        }
-    }
-
     /// Asks the host for something; a component has at most one task under way.
     pub(super) fn ask(&mut self, id: ComponentId, work: Work) {
         let component = self.component(id);
-        component.serial += 1;
-        component.task_state = TaskState::UnderWay(work.operation());
+        component.tasks.serial += 1;
+        component.tasks.state = TaskState::UnderWay(work.operation());
         let task = HostTask {
             component: id,
-            serial: component.serial,
+            serial: component.tasks.serial,
             name: component.name.clone(),
             kind: component.kind.clone(),
             work,
@@ -240,8 +223,8 @@ impl Turn<'_> {
     /// Asks the host to end a start early, once. The answer is the outcome of that start, whichever it is.
     pub(super) fn abort(&mut self, id: ComponentId) {
         let component = self.component(id);
-        component.task_state = TaskState::Aborting;
-        let (serial, name, kind) = (component.serial, component.name.clone(), component.kind.clone());
+        component.tasks.state = TaskState::Aborting;
+        let (serial, name, kind) = (component.tasks.serial, component.name.clone(), component.kind.clone());
         self.outputs.push(Output::ToHost(HostTask { component: id, serial, name, kind, work: Work::Abort }));
     }
 

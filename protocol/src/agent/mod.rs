@@ -13,12 +13,15 @@ mod host;
 mod loan;
 mod notices;
 mod orders;
+mod rebinding;
 mod rules;
+mod task;
 mod told;
 
-pub use component::{Component, ComponentState, TaskState};
+pub use component::{Component, ComponentState};
 pub use holding::{Holding, HoldingState, Holdings, ImportState};
 pub use loan::{Loan, LoanState, Loans};
+pub use task::TaskState;
 
 use crate::{
     BindingId, ComponentId, Fact, HostOutcome, HostTask, Notice, Operation, Order, OrderNumber, Report, ShortMap,
@@ -241,11 +244,11 @@ impl<'a> Turn<'a> {
             let news = component.holdings.news().into_iter();
             self.facts.extend(news.map(|(binding, held)| Fact::BindingHeld { binding, held }));
             let condition = component.condition();
-            if component.reported.replace(condition) != Some(condition) {
+            if component.reported.condition.replace(condition) != Some(condition) {
                 self.facts.push(Fact::ComponentIs { component: id, condition });
             }
             let pending = component.is_pending();
-            if std::mem::replace(&mut component.reported_pending, pending) != pending {
+            if std::mem::replace(&mut component.reported.pending, pending) != pending {
                 self.facts.push(Fact::Pending { component: id, pending });
             }
         }
@@ -285,8 +288,6 @@ impl<'a> Turn<'a> {
     /// Moves a component on, and keeps count of those that are not started.
     fn put(&mut self, id: ComponentId, state: ComponentState) {
         let component = self.component(id);
-        component.bereft &= state.is_running();
-        component.uses_lost &= state.is_running();
         match state {
             ComponentState::Starting => component.holdings.tell(true),
             ComponentState::Started | ComponentState::Stopping | ComponentState::Failed(Operation::Stop) => {}

@@ -1,6 +1,6 @@
 //! What neighbours say about bindings, recorded as facts.
 
-use super::{Holding, HoldingState, LoanState, Note, Turn};
+use super::{Holding, HoldingState, Holdings, LoanState, Note, Turn};
 use crate::{BindingId, ComponentId, Fact, Name, Notice, Values, VmId};
 
 impl Turn<'_> {
@@ -32,18 +32,17 @@ impl Turn<'_> {
     fn hear_bind(&mut self, from: VmId, binding: BindingId, client: ComponentId, import: Name, values: Values) {
         if self.agent.holders.contains_key(&binding) {
             if let Some(client) = self.holder(from, binding) {
-                self.hear_values(client, binding, values);
+                self.hear_values(client, binding, &values);
             }
             return;
         }
         let holding = Holding::new(from, import, values);
         if let Some(component) = self.agent.components.get_mut(&client) {
-            component.holdings.bind(binding, holding);
-            component.changed |= component.holdings.uses(binding);
+            component.holdings.bind(binding, holding, component.state.is_running());
             self.touched.insert(client);
         } else if client.0 > self.agent.last_order.0 {
             self.note(Note::Parked(binding, client));
-            self.agent.parked.entry(client).or_default().bind(binding, holding);
+            self.agent.parked.entry(client).or_default().bind(binding, holding, false);
         } else {
             // The client is gone, and only this agent can say so.
             return self.tell(from, Notice::UnbindConfirmed { binding, last: true });
@@ -53,15 +52,11 @@ impl Turn<'_> {
     }
 
     /// New values for a binding that is known.
-    fn hear_values(&mut self, client: ComponentId, binding: BindingId, values: Values) {
-        let Some(component) = self.agent.components.get_mut(&client) else {
-            if let Some(parked) = self.agent.parked.get_mut(&client) {
-                parked.bind_again(binding, values);
-            }
-            return;
-        };
-        component.holdings.bind_again(binding, values);
-        self.touched.insert(client);
+    fn hear_values(&mut self, client: ComponentId, binding: BindingId, values: &Values) {
+        if let Some((holdings, running)) = self.holdings(client) {
+            holdings.bind_again(binding, values, running);
+            self.touched.insert(client);
+        }
     }
 
     /// A loan: the binding may be used.
@@ -87,10 +82,16 @@ impl Turn<'_> {
     }
 
     /// Where a holding is, known or parked.
-    fn state_of(&self, client: ComponentId, binding: BindingId) -> Option<HoldingState> {
-        let known = self.agent.components.get(&client).map(|component| &component.holdings);
-        let holdings = known.or_else(|| self.agent.parked.get(&client));
-        holdings.and_then(|holdings| holdings.get(binding)).map(Holding::state)
+    fn state_of(&mut self, client: ComponentId, binding: BindingId) -> Option<HoldingState> {
+        self.holdings(client).and_then(|(holdings, _)| holdings.get(binding)).map(Holding::state)
+    }
+
+    /// What a component holds, or what is parked for one that is not yet known; and whether it is running.
+    fn holdings(&mut self, client: ComponentId) -> Option<(&mut Holdings, bool)> {
+        match self.agent.components.get_mut(&client) {
+            Some(component) => Some((&mut component.holdings, component.state.is_running())),
+            None => self.agent.parked.get_mut(&client).map(|parked| (parked, false)),
+        }
     }
 
     /// Rule P6: a loan is home again.
@@ -99,7 +100,7 @@ impl Turn<'_> {
             return self.note(Note::NoticeTooLate(binding));
         };
         let component = self.component(provider);
-        let (loans, leaving) = (&mut component.loans, component.leaving);
+        let (leaving, loans) = (component.is_leaving(), &mut component.loans);
         let loan = loans.get(binding).expect("lenders lists only loans that exist");
         if loan.client_vm != from {
             return self.note(Note::NoticeFenced(from, binding));
@@ -136,9 +137,7 @@ impl Turn<'_> {
             self.note(Note::NoticeTooLate(binding));
             return None;
         };
-        let known = self.agent.components.get(&client).map(|component| &component.holdings);
-        let holdings = known.or_else(|| self.agent.parked.get(&client));
-        let provider_vm = holdings.and_then(|holdings| holdings.get(binding)).map(Holding::provider_vm);
+        let provider_vm = self.holdings(client).and_then(|(it, _)| it.get(binding)).map(Holding::provider_vm);
         if provider_vm == Some(from) {
             return Some(client);
         }
@@ -147,12 +146,9 @@ impl Turn<'_> {
     }
 
     fn put_holding(&mut self, client: ComponentId, binding: BindingId, state: HoldingState) {
-        if let Some(component) = self.agent.components.get_mut(&client) {
-            component.holdings.put(binding, state);
-            component.changed = true;
+        if let Some((holdings, running)) = self.holdings(client) {
+            holdings.put(binding, state, running);
             self.touched.insert(client);
-        } else if let Some(parked) = self.agent.parked.get_mut(&client) {
-            parked.put(binding, state);
         }
     }
 
@@ -165,8 +161,7 @@ impl Turn<'_> {
 
     /// Says that a binding is not in use, and forgets it if that is for good.
     fn confirm(&mut self, client: ComponentId, binding: BindingId, last: bool) {
-        let known = self.agent.components.get_mut(&client).map(|component| &mut component.holdings);
-        let Some(holdings) = known.or_else(|| self.agent.parked.get_mut(&client)) else { return };
+        let Some((holdings, running)) = self.holdings(client) else { return };
         let Some(provider_vm) = holdings.get(binding).map(Holding::provider_vm) else { return };
         if last {
             if holdings.may_be_value(binding) {
@@ -174,21 +169,20 @@ impl Turn<'_> {
             }
             self.drop_holding(client, binding);
         } else {
-            holdings.put(binding, HoldingState::Bound);
+            holdings.put(binding, HoldingState::Bound, running);
         }
         self.tell(provider_vm, Notice::UnbindConfirmed { binding, last });
     }
 
     /// The client's books no longer know the binding.
     pub(super) fn drop_holding(&mut self, client: ComponentId, binding: BindingId) {
-        let known = self.agent.components.get_mut(&client).map(|component| &mut component.holdings);
-        let Some(holdings) = known.or_else(|| self.agent.parked.get_mut(&client)) else { return };
-        if let Some(holding) = holdings.remove(binding) {
+        let Some((holdings, running)) = self.holdings(client) else { return };
+        if let Some(holding) = holdings.remove(binding, running) {
             self.unshare(holding.provider_vm, binding);
         }
         self.agent.holders.remove(&binding);
         self.touched.insert(client);
-        if self.agent.parked.get(&client).is_some_and(super::Holdings::is_empty) {
+        if self.agent.parked.get(&client).is_some_and(Holdings::is_empty) {
             self.agent.parked.remove(&client);
         }
     }

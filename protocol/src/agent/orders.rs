@@ -1,6 +1,6 @@
 //! What the manager orders, recorded as facts.
 
-use super::{Component, ComponentState, HoldingState, Loan, LoanState, Note, TaskState, Turn};
+use super::{Component, ComponentState, Loan, LoanState, Note, TaskState, Turn, component::Run};
 use crate::{BindingId, ComponentId, Fact, Instruction, Notice, Operation, Order, OrderNumber, VmId};
 
 impl Turn<'_> {
@@ -21,7 +21,7 @@ impl Turn<'_> {
             }
             Instruction::RemoveComponent { component } => {
                 if let Some(found) = self.ordered_component(component, order.number) {
-                    found.leaving = true;
+                    found.orders.leave();
                 }
             }
             Instruction::RestartComponent { component } => self.restart(component, order.number),
@@ -60,15 +60,15 @@ impl Turn<'_> {
 
     fn restart(&mut self, id: ComponentId, order: OrderNumber) {
         let Some(component) = self.ordered_component(id, order) else { return };
-        component.renewed = order;
+        component.orders.renew(order);
         match component.state {
             // What runs, or is about to, was begun before this order.
-            ComponentState::Starting | ComponentState::Started => component.restarting = true,
+            ComponentState::Starting | ComponentState::Started => component.orders.restart(),
             // The next start comes after this order in any case; no need to sit out a pause.
             ComponentState::Stopped => {
-                component.failures = None;
-                if let TaskState::Pausing(_) = component.task_state {
-                    component.task_state = TaskState::None;
+                component.tasks.failures = None;
+                if let TaskState::Pausing(_) = component.tasks.state {
+                    component.tasks.state = TaskState::None;
                 }
             }
             ComponentState::Stopping => {}
@@ -80,8 +80,7 @@ impl Turn<'_> {
     fn retry(&mut self, id: ComponentId, order: OrderNumber) {
         let Some(component) = self.ordered_component(id, order) else { return };
         let ComponentState::Failed(operation) = component.state else { return self.note(Note::NothingToDo(order)) };
-        component.failures = None;
-        component.deaths = 0;
+        component.tasks.forgive();
         match operation {
             Operation::Stop => {
                 self.put(id, ComponentState::Stopping);
@@ -97,18 +96,18 @@ impl Turn<'_> {
     fn skip(&mut self, id: ComponentId, order: OrderNumber) {
         let Some(component) = self.ordered_component(id, order) else { return };
         let ComponentState::Failed(operation) = component.state else { return self.note(Note::NothingToDo(order)) };
-        component.failures = None;
-        component.task_state = TaskState::UnderWay(operation);
+        component.tasks.failures = None;
+        component.tasks.state = TaskState::UnderWay(operation);
         match operation {
             // A start counts as done only while what it needs is there.
             Operation::Start | Operation::Run if component.must_stop() || !component.loans.all_home() => {
-                component.task_state = TaskState::None;
+                component.tasks.state = TaskState::None;
                 self.put(id, ComponentState::Stopped);
             }
             Operation::Start | Operation::Run => {
-                component.task_state = TaskState::UnderWay(Operation::Start);
-                component.since = component.renewed;
-                (component.died, component.deaths) = (false, 0);
+                component.tasks.state = TaskState::UnderWay(Operation::Start);
+                component.orders.begin_run();
+                component.tasks.deaths = 0;
                 self.put(id, ComponentState::Starting);
                 self.done(id, Default::default());
             }
@@ -118,11 +117,10 @@ impl Turn<'_> {
             }
             // It may still be running, so it is stopped once more before it starts again.
             Operation::Stop => {
-                let (run, unconfirmed) = (component.run, component.run.is_some());
+                let run = component.run.serial();
                 self.put(id, ComponentState::Stopping);
                 self.done(id, Default::default());
-                let component = self.component(id);
-                (component.run, component.unconfirmed) = (run, unconfirmed);
+                self.component(id).run = run.map_or(Run::None, Run::Unconfirmed);
             }
         }
     }
@@ -181,15 +179,8 @@ impl Turn<'_> {
     fn lose_holding(&mut self, binding: BindingId) {
         let Some(client) = self.agent.holders.get(&binding).copied() else { return };
         if let Some(component) = self.agent.components.get_mut(&client) {
-            component.changed |= component.holdings.uses(binding);
-            let told = component.holdings.get(binding).is_some_and(|it| it.state() != HoldingState::Bound);
-            component.uses_lost |= told && component.kind.rebinds && component.state.is_running();
-            component.let_go.remove(&binding);
-            self.touched.insert(client);
+            component.holdings.lose(binding, component.state.is_running());
         }
         self.drop_holding(client, binding);
-        if let Some(component) = self.agent.components.get_mut(&client) {
-            component.bereft |= component.state.is_running() && !component.holdings.are_enough();
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The rules: what the facts of one component now allow. Each rule stands here once.
 
-use super::{ComponentState, LoanState, TaskState, Turn};
+use super::{ComponentState, LoanState, TaskState, Turn, component::Run};
 use crate::{BindingId, ComponentId, Fact, Notice, Operation, Work};
 
 impl Turn<'_> {
@@ -25,22 +25,22 @@ impl Turn<'_> {
             self.give_back(id, binding);
         }
         let component = self.component(id);
-        if component.leaving {
+        if component.is_leaving() {
             self.leave(id);
-        } else if component.may_start() && component.unconfirmed {
-            component.unconfirmed = false;
-            self.put(id, ComponentState::Stopping);
-            self.stop(id);
         } else if component.may_start() {
-            component.changed = false;
-            component.died = false;
-            component.since = component.renewed;
-            let bindings = component.holdings.usable();
+            if let Run::Unconfirmed(serial) = component.run {
+                component.run = Run::Of(serial);
+                self.put(id, ComponentState::Stopping);
+                return self.stop(id);
+            }
+            component.run = Run::None;
+            component.orders.begin_run();
+            let bindings = component.holdings.start();
             self.put(id, ComponentState::Starting);
             self.ask(id, Work::Start { bindings });
-        } else if component.announced.is_none()
+        } else if component.announced().is_none()
             && component.state == ComponentState::Stopped
-            && component.task_state == TaskState::None
+            && component.tasks.state == TaskState::None
         {
             self.ask(id, Work::Prepare);
         }
@@ -49,7 +49,7 @@ impl Turn<'_> {
     /// A start is not interrupted: the rules go on when it has ended. But one that is removed need not run into its time limit.
     fn while_starting(&mut self, id: ComponentId) {
         let component = self.component(id);
-        if component.leaving && component.task_state == TaskState::UnderWay(Operation::Start) {
+        if component.is_leaving() && component.tasks.state == TaskState::UnderWay(Operation::Start) {
             self.abort(id);
         }
     }
@@ -62,13 +62,10 @@ impl Turn<'_> {
             for binding in component.holdings.dispensable() {
                 self.give_back(id, binding);
             }
-        } else if component.task_state == TaskState::None {
+        } else if component.tasks.state == TaskState::None {
             let dispensable = component.holdings.dispensable();
             if component.wants_rebind(&dispensable) {
-                component.changed = false;
-                component.let_go = dispensable;
-                component.holdings.offer();
-                let bindings = component.holdings.usable();
+                let bindings = component.holdings.begin_rebind(dispensable);
                 self.ask(id, Work::Rebind { bindings });
             }
         }
@@ -90,11 +87,11 @@ impl Turn<'_> {
     /// Rule P1: hands out the export's values, unless the client knows them already or the binding is on its way out.
     pub(super) fn bind(&mut self, id: ComponentId, binding: BindingId) {
         let component = self.component(id);
-        let (edition, announced) = (component.edition, component.announced.is_some());
+        let Some(edition) = component.offer.edition() else { return };
         let Some(loan) = component.loans.get_mut(binding) else { return };
         let reference = loan.state() == LoanState::Reference;
         let settled = matches!(loan.state(), LoanState::Recalled { .. }) || loan.removing;
-        if !announced || settled || loan.told == Some(edition) {
+        if settled || loan.told == Some(edition) {
             return;
         }
         loan.told = Some(edition);
@@ -117,7 +114,7 @@ impl Turn<'_> {
     /// was told of.
     pub(super) fn recall(&mut self, id: ComponentId) {
         let component = self.component(id);
-        let last = component.leaving;
+        let last = component.is_leaving();
         let mut open = component.loans.lent();
         if last {
             open.extend(component.loans.home().into_iter().filter(|binding| component.loans.is_told(*binding)));
@@ -136,7 +133,7 @@ impl Turn<'_> {
         self.recall(id);
         let component = self.component(id);
         // After a death some loans may still be on their way home.
-        let waiting = component.is_busy() || component.task_state == TaskState::Pausing(Operation::Purge);
+        let waiting = component.is_busy() || component.tasks.state == TaskState::Pausing(Operation::Purge);
         if !component.loans.all_home() || waiting || component.state == ComponentState::Failed(Operation::Purge) {
             return;
         }
@@ -159,7 +156,8 @@ impl Turn<'_> {
         }
         let component = self.component(id);
         // What may still be in use is not purged.
-        if component.kind.purges && component.serial > 0 && !component.purged && !component.unconfirmed {
+        let in_use = matches!(component.run, Run::Unconfirmed(_));
+        if component.kind.purges && component.tasks.serial > 0 && !component.tasks.purged && !in_use {
             component.state = ComponentState::Stopped;
             self.ask(id, Work::Purge);
         } else {

@@ -1,12 +1,12 @@
-//! What a run knows, where nobody can tell it anything while it runs.
+//! What a run knows that can be told values only when it starts.
 //!
-//! A component without a `rebind` operation hears the values of what it holds when it starts, and at no other time. So its
-//! agent remembers them, import by import. *Outdated* is what the run has held and what no binding has any more; *fresh* is
-//! what it holds and was not told when it started. Something that came is no reason to stop a component that ran without it,
-//! and neither is something that went. But if what is outdated was told, or is older than what is fresh, something has come
-//! back as something else: then the component *misses* it, and restarts.
+//! A component without a `rebind` operation is told the values of what it holds when it starts, and at no other time. Its
+//! agent remembers them, import by import. A value is *outdated* if the run has held it and no binding has it any more; it is
+//! *fresh* if it is held and was not told at the start. An arrival alone is no reason to stop a component that ran without
+//! it, and neither is a departure. But if an outdated value was told, or is older than a fresh one, a provider has come back
+//! with other values: the component *misses* them, and restarts. Components that can rebind are left to `rebinding`.
 //!
-//! Values are compared as they are read: whoever takes over a provider's place with the same values is no news.
+//! Values are compared as text: a provider that takes the place of another with the same values makes no difference.
 
 use crate::{BindingId, Name, ShortMap, Values};
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,6 @@ use std::collections::BTreeMap;
 /// What the present run knows, and how that stands to what there is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct Told {
-    /// Whether there is a run.
-    running: bool,
     imports: ShortMap<Name, Knowledge>,
 }
 
@@ -75,12 +73,19 @@ impl Knowledge {
 impl Told {
     /// A binding has these values, or has them no longer. Returns whether other bindings of the import now count otherwise.
     pub(super) fn bind(&mut self, import: &Name, values: &Values, joins: bool) -> bool {
-        self.change(import, values, |standing, _| count(&mut standing.bindings, joins))
+        self.change(import, values, |standing| count(&mut standing.bindings, joins))
     }
 
-    /// A binding with these values is held, or is held no longer. Returns the same.
-    pub(super) fn hold(&mut self, binding: BindingId, import: &Name, values: &Values, joins: bool) -> bool {
-        self.change(import, values, |standing, running| {
+    /// A binding with these values is held, or is held no longer; `running`: by a run. Returns the same.
+    pub(super) fn hold(
+        &mut self,
+        binding: BindingId,
+        import: &Name,
+        values: &Values,
+        joins: bool,
+        running: bool,
+    ) -> bool {
+        self.change(import, values, |standing| {
             count(&mut standing.held, joins);
             standing.met = if running { standing.met.max(standing.held) } else { 0 };
             standing.latest = standing.latest.max(Some(binding));
@@ -89,13 +94,11 @@ impl Told {
 
     /// A run begins: it is told all that is held.
     pub(super) fn begin(&mut self) {
-        self.running = true;
         self.tell(|standing| standing.held);
     }
 
-    /// The run has ended: nobody knows anything any more.
+    /// The run has ended, and with it what it knew.
     pub(super) fn end(&mut self) {
-        self.running = false;
         self.tell(|_| 0);
     }
 
@@ -110,7 +113,7 @@ impl Told {
         standing.is_some_and(|standing| standing.fresh() > 0)
     }
 
-    fn change(&mut self, import: &Name, values: &Values, change: impl FnOnce(&mut Standing, bool)) -> bool {
+    fn change(&mut self, import: &Name, values: &Values, change: impl FnOnce(&mut Standing)) -> bool {
         // Where there is nothing to tell, nothing becomes outdated.
         if values.is_empty() {
             return false;
@@ -121,7 +124,7 @@ impl Told {
         let fresh = standing.fresh() > 0;
         knowledge.outdated -= standing.outdated();
         knowledge.fresh -= standing.fresh();
-        change(standing, self.running);
+        change(standing);
         knowledge.outdated += standing.outdated();
         knowledge.fresh += standing.fresh();
         // A binding that is alone with its values is looked at anyway.
