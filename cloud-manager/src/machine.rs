@@ -123,7 +123,7 @@ pub enum LocalEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// News for the operator.
-    Told(Event),
+    Event(Event),
     /// Give a task to a cloud; without a cloud, an agent joins by itself.
     Cloud(CloudTask, Option<String>),
     /// Set an alarm for that moment.
@@ -146,7 +146,7 @@ pub enum Effect {
     /// A note for the log.
     Note(Note),
     /// A message could not be read, and why.
-    Distrusted(PeerId, &'static str),
+    Rejected(PeerId, &'static str),
 }
 
 /// A submission was carried out, or its first step was posted.
@@ -330,7 +330,7 @@ impl Manager {
             }
             _ => {}
         }
-        outputs.push(Output::Effect(Effect::Told(event)));
+        outputs.push(Output::Effect(Effect::Event(event)));
         if let Some((vm, name)) = gone {
             self.forget(vm, name.as_ref(), outputs);
         }
@@ -426,7 +426,7 @@ impl Machine for Manager {
             Ok(ToManager::Answer { number, answer }) => {
                 vec![Output::Effect(Effect::Answer { number, answer })]
             }
-            Err(_) => vec![Output::Effect(Effect::Distrusted(from, "it is not an agent's message"))],
+            Err(_) => vec![Output::Effect(Effect::Rejected(from, "it is not an agent's message"))],
         };
         self.advance_rollouts(at, &mut outputs);
         outputs
@@ -502,7 +502,7 @@ impl Machine for Manager {
 }
 
 fn is_acceptance(output: &Output<Effect>) -> bool {
-    matches!(output, Output::Effect(Effect::Told(Event { news: News::Accepted(_), .. })))
+    matches!(output, Output::Effect(Effect::Event(Event { news: News::Accepted(_), .. })))
 }
 
 fn send(to: VmId, letter: &ToAgent) -> Output<Effect> {

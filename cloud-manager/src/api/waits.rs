@@ -74,7 +74,7 @@ impl<'a> Waits<'a> {
             }
             Waiting::Component(name) if self.leaving.contains_key(name) => format!("{name} to be gone"),
             Waiting::Component(name) => format!("{name} to restart"),
-            Waiting::Binding(wire) => format!("{wire}to be returned"),
+            Waiting::Binding(wire) => format!("{wire} to be returned"),
             Waiting::Answer(vm) => format!("vm {vm} to answer"),
             Waiting::Started(name, true) => match self.book.component(name) {
                 Some(entry) if is_to_restart(self.book, entry) => format!("{name} to restart"),

@@ -205,8 +205,8 @@ impl Executor {
 
     fn carry_out(&mut self, myself: &ActorRef<ExecutorMessage>, effect: Effect) -> Result<(), Error> {
         match effect {
-            Effect::Told(event) => {
-                tracing::info!(number = event.number, about = event.about, news = ?event.news, "told");
+            Effect::Event(event) => {
+                tracing::info!(number = event.number, about = event.about, news = ?event.news, "event");
                 if !matches!(event.news, News::Refused(_)) {
                     self.newest.send_replace(event.number);
                 }
@@ -228,7 +228,7 @@ impl Executor {
                 self.local.discard(VmId(peer.0), myself);
             }
             Effect::Note(note) => tracing::debug!(?note, "noted"),
-            Effect::Distrusted(peer, why) => tracing::warn!(%peer, why, "a message was rejected"),
+            Effect::Rejected(peer, why) => tracing::warn!(%peer, why, "a message was rejected"),
         }
         Ok(())
     }

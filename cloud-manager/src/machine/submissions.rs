@@ -96,8 +96,8 @@ impl Manager {
         outputs.push(Output::Effect(Effect::Requested(Box::new(request.clone()))));
         let asked = self.ask(at, request, about, step.clouds.clone());
         let answer = asked.iter().find_map(|output| match output {
-            Output::Effect(Effect::Told(Event { news: News::Accepted(change), .. })) => Some(Ok(*change)),
-            Output::Effect(Effect::Told(Event { news: News::Refused(refusals), .. })) => Some(Err(refusals.clone())),
+            Output::Effect(Effect::Event(Event { news: News::Accepted(change), .. })) => Some(Ok(*change)),
+            Output::Effect(Effect::Event(Event { news: News::Refused(refusals), .. })) => Some(Err(refusals.clone())),
             _ => None,
         });
         outputs.extend(asked);

@@ -42,7 +42,7 @@ impl<'a> Inquiry<'a> {
             Health::Suspected(_) => {
                 self.wrong_vm(depth, vm, format!("vm {name} does not answer; its components may still be running"));
                 self.remedy(format!(
-                    "start the agent of vm {name}again, or repair the network between it and the manager"
+                    "start the agent of vm {name} again, or repair the network between it and the manager"
                 ));
                 self.remedy(format!("holdfast vm lost {word} declares it lost, if it will never come back"));
             }
@@ -136,7 +136,7 @@ impl<'a> Inquiry<'a> {
                 let found = book.component(name);
                 found.into_iter().for_each(|it| self.component(depth, it, Desired::AsExpected));
             }
-            Waiting::Binding(wire) => self.push(depth, wire.clone(), format!("{wire} hasto be returned")),
+            Waiting::Binding(wire) => self.push(depth, wire.clone(), format!("{wire} has to be returned")),
         }
     }
 }
