@@ -1,5 +1,5 @@
-//! The pasts of real machines, read from their data directories for an audit. Nothing is changed there, and the programs
-//! may be running.
+//! The recorded runs of real machines, read from their data directories for an audit. Nothing is changed there, and the
+//! programs may be running.
 
 use crate::failure::Failure;
 use cloud_manager::machine::{Effect, LocalEvent as ManagerEvent, Manager};
@@ -30,7 +30,7 @@ pub(crate) fn directories(given: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// Reads the past of the machine that lives in a data directory.
+/// Reads the recorded run of the machine in a data directory.
 pub(crate) fn read(directory: &Path) -> Result<Past, Failure> {
     let journal = directory.join(journal::ROOM);
     if !journal.is_dir() {
@@ -48,8 +48,8 @@ pub(crate) fn read(directory: &Path) -> Result<Past, Failure> {
     Ok(Past { place, steps: lived(&steps, |entry| of_agent(&agent, entry), |_| None) })
 }
 
-/// What the engine's steps mean to an audit; what is between the programs alone is left out. In one step of the engine the
-/// program may add requests of its own, which `requested` finds among its effects: each is a step of the machine.
+/// The engine's steps as an audit needs them, without what only concerns the links. In one step of the engine the program
+/// may add requests of its own, which `requested` finds among its effects: each is a step of the machine.
 fn lived<E>(
     steps: &[Step<E>],
     input: impl Fn(&Entry) -> Option<Input>,

@@ -1,4 +1,4 @@
-//! `holdfast audit`: the journals of a real run, put through the explorer's properties.
+//! `holdfast audit`: checks the explorer's properties on the journals of a real run.
 
 use crate::{
     Ending,
@@ -24,7 +24,7 @@ use std::{fmt::Write as _, path::PathBuf, time::Duration};
 
 /// Check the properties of a real run from its journals
 ///
-/// Steps every machine again by its journal, in an order in which nothing is received before it was sent, and checks every
+/// Replays every machine from its journal, in an order in which nothing is received before it was sent, and checks every
 /// property after every step. Changes nothing; the programs may be running.
 #[derive(Args)]
 #[command(after_help = "\
@@ -32,13 +32,13 @@ Exit code 0: everything held; 1: something did not, or a journal cannot be read.
 
 Example: holdfast audit /var/lib/holdfast/manager /var/lib/holdfast/agent")]
 pub(crate) struct Arguments {
-    /// Data directories of the manager and of agents; a manager's brings those of its VMs on this machine
+    /// Data directories of the manager and of agents; a manager's includes those of its VMs on this machine
     #[arg(required = true, value_name = "DIR")]
     directories: Vec<PathBuf>,
-    /// Draw what happened: text, mermaid or svg
+    /// Draw the run: text, mermaid or svg
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     chart: Option<Drawing>,
-    /// Draw, or list in JSON, only what happened from the acceptance of this change to its end
+    /// Draw, or list in JSON, only the time from the acceptance of this change to its end
     #[arg(long, value_name = "NUMBER")]
     change: Option<u64>,
     #[command(flatten)]
@@ -98,7 +98,7 @@ fn verdict(pasts: &[Past], audit: &Audit) -> String {
         Some((after, breach)) => format!("✗ after {} of {steps} steps: {breach}\n", counted(*after)),
     };
     for name in mode::all() {
-        // What no audit can evaluate is in docs/PROPERTIES.md.
+        // docs/PROPERTIES.md lists what an audit cannot evaluate.
         if let Asked::No(_) = mode::asked(name, Mode::Audit) {
             continue;
         }
@@ -109,21 +109,21 @@ fn verdict(pasts: &[Past], audit: &Audit) -> String {
     let mut note = |note: String| writeln!(text, "  {note}").expect("writing to a string does not fail");
     if !audit.missing.is_empty() {
         let missing: Vec<String> = audit.missing.iter().map(ToString::to_string).collect();
-        note(format!("? no journal was given of {}", missing.join(", ")));
+        note(format!("? no journal was given for {}", missing.join(", ")));
     }
     if audit.beyond > 0 {
-        note(format!("? {} steps at the end were not looked at: another journal ends earlier", counted(audit.beyond)));
+        note(format!("? {} steps at the end were not checked: another journal ends earlier", counted(audit.beyond)));
     }
     text
 }
 
-/// The sign of a property, and what was not checked of it.
+/// The sign of a property, and which part of it was not checked.
 fn mark(audit: &Audit, name: &str) -> (char, Option<String>) {
     let broken = audit.breach.as_ref().is_some_and(|(_, breach)| breach.property == name);
     match audit.asked(name) {
         _ if broken => ('✗', None),
         Asked::No(reason) => ('–', Some(format!("{NOT_CHECKED}: {reason}"))),
-        // After the first breach nothing more is looked at.
+        // After the first violation nothing more is checked.
         _ if audit.breach.is_some() => ('?', Some("held up to the breach".into())),
         Asked::Partly(reason) => ('✓', Some(reason)),
         Asked::Yes(_) => ('✓', None),
@@ -152,14 +152,14 @@ pub(crate) fn draw_change(
     Ok(Ending::Done)
 }
 
-/// The timeline of one change from the journals in these directories; nothing if there are none, or it is not in them.
+/// The timeline of one change from the journals in these directories; `None` without journals, or if it is not in them.
 pub(crate) fn timeline_of(given: &[PathBuf], change: ChangeId) -> Option<String> {
     let pasts: Vec<Past> = past::directories(given).iter().filter_map(|directory| past::read(directory).ok()).collect();
     let stage = stage(&audit::audit(&pasts), Some(change)).ok()?;
     Some(timeline(&stage)).filter(|text| !text.is_empty())
 }
 
-/// One bar for each operation. Clocks of several machines need not agree, so time never goes back.
+/// One bar for each operation. Clocks of several machines may differ, so time never goes back.
 fn timeline(stage: &Stage) -> String {
     let mut latest = Duration::ZERO;
     let moments = stage.moments.iter().map(|moment| {
@@ -175,7 +175,7 @@ fn draw(audit: &Audit, drawing: Drawing, drawn: ChartOptions, change: Option<Cha
     screen::print(&screen::draw(drawing, drawn, &world, &events))
 }
 
-/// A run, and the world that it began in.
+/// A run, and its initial world.
 pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) events: Vec<Event>,
@@ -184,7 +184,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Who sent what to whom, in that order.
+    /// The messages, with sender and receiver, in order.
     pub(crate) fn messages(&self) -> Vec<String> {
         let chart = Chart::new(&self.world, &self.events);
         let name = |lifeline: usize| chart.lifelines[lifeline].name.as_str();
@@ -199,8 +199,8 @@ fn stage(audit: &Audit, change: Option<ChangeId>) -> Result<Stage, Failure> {
     let mut world = World::new([].into(), model_check::Faults::default());
     let moments: Vec<Duration> = audit.events.iter().map(|(at_ms, _)| Duration::from_millis(*at_ms)).collect();
     let Some(change) = change else { return Ok(Stage { world, events, moments }) };
-    let place = |told: fn(&News) -> Option<ChangeId>| {
-        events.iter().position(|event| news(event).any(|news| told(news) == Some(change)))
+    let place = |change_of: fn(&News) -> Option<ChangeId>| {
+        events.iter().position(|event| news(event).any(|news| change_of(news) == Some(change)))
     };
     let accepted = |news: &News| if let News::Accepted(change) = news { Some(*change) } else { None };
     let done = |news: &News| match news {
@@ -217,7 +217,7 @@ fn stage(audit: &Audit, change: Option<ChangeId>) -> Result<Stage, Failure> {
     Ok(Stage { world, events: events[first..=last].to_vec(), moments: moments[first..=last].to_vec() })
 }
 
-/// What the operator was told in an event.
+/// The news for the operator in an event.
 fn news(event: &Event) -> impl Iterator<Item = &News> {
     let by_manager = matches!(event.input, Some((Place::Manager, _)));
     event.outputs.iter().filter(move |_| by_manager).filter_map(|output| match output {

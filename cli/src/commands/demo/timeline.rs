@@ -1,4 +1,4 @@
-//! The lives of all components as bars, as wide as the screen.
+//! The states of all components as bars, as wide as the screen.
 
 use super::record::{Condition, Record};
 use std::ops::Range;
@@ -49,7 +49,7 @@ fn acts(record: &Record, ruler: Ruler) -> String {
     ruler.stretches().map(sign).collect()
 }
 
-/// Of all that something was in a stretch of time, what should be seen most of all.
+/// The most notable state of something within a stretch of time.
 fn during(life: &[(u64, Condition)], stretch: &Range<u64>) -> Condition {
     let before = life.iter().rev().find(|(at, _)| *at <= stretch.start).map(|(_, condition)| *condition);
     let within =
