@@ -44,7 +44,7 @@ pub(crate) struct Operator {
 impl Operator {
     /// Reads the access file. No request is sent yet.
     pub(crate) fn new(options: &OperatorOptions) -> Result<Self, Failure> {
-        let path = options.access.clone().map_or_else(Access::usual_place, Ok)?;
+        let path = options.access.clone().map_or_else(Access::default_path, Ok)?;
         let access = Access::read(&path)?;
         let client = Client::new(&access)?;
         Ok(Self { data: access.data, client, runtime: Builder::new_current_thread().enable_all().build()? })

@@ -6,7 +6,7 @@ use crate::{
     change::WaitOptions,
     commands::rollout,
     failure::Failure,
-    input::application_file::{look_for_secrets, secret_texts},
+    input::application_file::{check_secrets, secret_texts},
     operator::Operator,
     rendering::change_progress,
     rendering::plan,
@@ -85,14 +85,14 @@ impl HowOptions {
         }
         let files = if let ApplicationRequest::Apply(it) = &request { Some(it.application.clone()) } else { None };
         if self.dry_run {
-            look_for_texts(&plan, files.as_ref())?;
+            check_secret_texts(&plan, files.as_ref())?;
             if !json {
                 screen::print("The manager would accept this. Nothing was changed.\n")?;
             }
             return Ok(Ending::Done);
         }
         if let Some(files) = &files {
-            look_for_secrets(files, plan.secrets.iter().map(|it| &it.secret))?;
+            check_secrets(files, plan.secrets.iter().map(|it| &it.secret))?;
         }
         if !self.yes && !changes_nothing && !confirmed()? {
             screen::print("Nothing was changed.\n")?;
@@ -197,9 +197,9 @@ pub(crate) fn planned(operator: &Operator, request: &ApplicationRequest) -> Resu
 }
 
 /// In a dry run, checks that the required secrets are available here.
-fn look_for_texts(plan: &Plan, files: Option<&ApplicationFiles>) -> Result<(), Failure> {
+fn check_secret_texts(plan: &Plan, files: Option<&ApplicationFiles>) -> Result<(), Failure> {
     match files {
-        Some(files) => look_for_secrets(files, plan.secrets.iter().map(|it| &it.secret)),
+        Some(files) => check_secrets(files, plan.secrets.iter().map(|it| &it.secret)),
         None => Ok(()),
     }
 }

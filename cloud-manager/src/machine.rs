@@ -362,15 +362,15 @@ impl Manager {
             let bytes = statement.bytes().expect("names are bounded, and far shorter than the limit of a message");
             *ticket = Ticket(self.signer.sign(&bytes).0.to_vec());
             if *client_vm != vm {
-                self.acquaint(vm, *client_vm, outputs);
-                self.acquaint(*client_vm, vm, outputs);
+                self.announce_address(vm, *client_vm, outputs);
+                self.announce_address(*client_vm, vm, outputs);
             }
         }
         outputs.push(send(vm, &ToAgent::Order(order)));
     }
 
     /// Tells `whom` the address of `vm`, now or as soon as it is known.
-    fn acquaint(&mut self, vm: VmId, whom: VmId, outputs: &mut Outputs) {
+    fn announce_address(&mut self, vm: VmId, whom: VmId, outputs: &mut Outputs) {
         let is_news = self.books.acquainted.entry(vm).or_default().insert(whom);
         if let Some(address) = self.books.addresses.get(&vm)
             && is_news
@@ -388,7 +388,7 @@ impl Manager {
         acquainted.map(|whom| send(*whom, &ToAgent::Neighbour { vm, address })).collect()
     }
 
-    fn pass_on_about(&self, number: u64, component: ComponentId, question: Question) -> Outputs {
+    fn forward_question(&self, number: u64, component: ComponentId, question: Question) -> Outputs {
         let book = self.books.manager.book();
         match book.component_by_id(component).and_then(|it| book.vm_of(it).id) {
             Some(vm) => vec![send(vm, &ToAgent::Ask { number, component, question })],
@@ -399,7 +399,7 @@ impl Manager {
         }
     }
 
-    fn pass_on(&self, number: u64, component: &Name, question: Question) -> Outputs {
+    fn forward_question_by_name(&self, number: u64, component: &Name, question: Question) -> Outputs {
         let refuse = |why: String| vec![Output::Effect(Effect::Answer { number, answer: Err(why) })];
         let book = self.books.manager.book();
         let Some(entry) = book.component(component) else {
@@ -474,9 +474,11 @@ impl Machine for Manager {
                 self.books.alarms.remove(&alarm);
                 self.step(at, Input::AlarmRang(alarm), None)
             }
-            LocalEvent::Question { number, component, question } => self.pass_on(number, &component, question),
+            LocalEvent::Question { number, component, question } => {
+                self.forward_question_by_name(number, &component, question)
+            }
             LocalEvent::QuestionAbout { number, component, question } => {
-                self.pass_on_about(number, component, question)
+                self.forward_question(number, component, question)
             }
             LocalEvent::Patience(limit) => self.step(at, Input::SuspicionLimit(limit), None),
         };

@@ -62,7 +62,7 @@ fn interrupted_in_the_middle_of_a_replacement_the_demo_leaves_nothing_behind() {
 
 #[test]
 fn interrupted_while_an_agent_is_down_the_demo_leaves_nothing_behind() {
-    stop_at("is killed (process", Signal::INT);
+    stop_at("killed the agent of", Signal::INT);
 }
 
 /// Interrupts the demo when it prints this.

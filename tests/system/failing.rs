@@ -80,7 +80,7 @@ async fn every_command_shows_why_a_start_failed() {
     let why = "not ready within 200ms; last check: exit code 3";
     let output = site.refused(&["apply", "a.yaml", "--yes"]);
     assert!(output.contains(why) && output.contains("    no gate\n    beginning\n"), "{output}");
-    assert!(output.contains("try again: holdfast component retry 'a/slow[0]'\n"), "{output}");
+    assert!(output.contains("retry:   holdfast component retry 'a/slow[0]'\n"), "{output}");
     let output = site.done(&["status"]);
     assert!(
         output.contains(&format!("then retry 'a/slow[0]' or skip 'a/slow[0]')\n    {why}\n    no gate\n")),

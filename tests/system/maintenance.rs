@@ -71,7 +71,7 @@ async fn drift_is_found_and_reconciled_in_safe_order() {
     for sight in [
         "shop/database[0]: file database.conf was changed",
         "shop: web[3] is missing",
-        "shop: web[9] was not asked for",
+        "shop: web[9] was not requested",
     ] {
         assert!(output.contains(sight), "{sight} is not in\n{output}");
     }
@@ -177,7 +177,7 @@ async fn a_component_that_cannot_be_reconciled_alone_is_refused_before_anything_
     assert!(output.contains("no component shop/wep[0] (did you mean `shop/web[0]`?)"), "{output}");
     // A component of no application can be examined, but not reconciled.
     let output = site.refused(&["reconcile", "shop", "helper", "--yes"]);
-    assert!(output.contains("helper belongs to no application as it was applied"), "{output}");
+    assert!(output.contains("helper belongs to no applied application"), "{output}");
     assert!(site.done(&["check", "helper"]).contains("(1 components examined)"));
     assert_eq!(site.status().await.newest_event, before);
 
@@ -493,7 +493,7 @@ async fn a_request_from_an_outdated_version_is_refused() {
         request.how.versions = [("shop".to_owned(), outdated)].into();
         let refused = site.client.post::<Submitted>("/v1/apply", &request).await.unwrap_err();
         let ClientError::Refused(409, problems) = refused else { panic!("{refused}") };
-        assert!(problems.error.contains("it was changed meanwhile"), "{problems:?}");
+        assert!(problems.error.contains("it has been changed in the meantime"), "{problems:?}");
     }
     for fine in [vec![("shop".to_owned(), kept.version)], vec![]] {
         request.how.versions = fine.into_iter().collect();

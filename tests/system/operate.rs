@@ -52,7 +52,7 @@ fn an_unreachable_manager_is_reported_with_what_to_do() {
     assert!(shown[0].starts_with(&expected), "{shown:?}");
     assert_eq!(shown.last().map(String::as_str), Some("exit code 1"));
     fs::write(place.join("access.json"), "{}").expect("it can be written");
-    assert!(run(&place, "holdfast status")[0].contains("this is no access file"));
+    assert!(run(&place, "holdfast status")[0].contains("not an access file"));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn tokens_are_created_listed_and_revoked() {
     fs::write(place.join("reader.json"), access.replace(&manager.access.token, &made[0])).expect("it can be written");
     assert_eq!(
         run(&place, "holdfast vm add web --access reader.json"),
-        ["stderr: the token allows to read, and this needs operate", "exit code 1"]
+        ["stderr: the token has the role read, but this requires the role operate", "exit code 1"]
     );
     let listed = run(&place, "holdfast token list");
     assert!(listed[2].ends_with("dashboard") && listed[2].contains("read"), "{listed:?}");

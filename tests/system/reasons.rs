@@ -120,8 +120,8 @@ async fn why_follows_the_reasons_across_machines_to_a_remedy() {
     // A component that was removed by hand is missing; a name that no application has is unknown.
     site.done(&["component", "remove", "shop/page[0]"]);
     let shown = site.done(&["why", "shop/page[0]"]);
-    assert!(shown.contains("shop/page[0] is missing: application shop asks for it"), "{shown}");
-    assert!(shown.contains("holdfast reconcile 'shop/page[0]' makes it"), "{shown}");
+    assert!(shown.contains("shop/page[0] is missing: application shop requests it"), "{shown}");
+    assert!(shown.contains("holdfast reconcile 'shop/page[0]' creates it"), "{shown}");
     let shown = site.refused(&["why", "shop/pge[0]"]);
     assert_eq!(shown, "there is no component and no VM shop/pge[0] (did you mean `shop/page[0]`?)\n");
     let shown = site.refused(&["component", "logs", "shop/ap[0]"]);
@@ -168,7 +168,7 @@ async fn a_lost_vm_is_listed_as_long_as_it_is_needed() {
     site.done(&["vm", "add", "edge", "--cloud", "local"]);
     site.done(&["vm", "lost", "edge"]);
     let shown = site.done(&["status"]);
-    assert!(shown.contains("✗ vm edge is lost (place its components elsewhere; it is shown until"), "{shown}");
+    assert!(shown.contains("✗ vm edge is lost (place its components elsewhere; it is listed until"), "{shown}");
     site.done(&["vm", "add", "edge", "--cloud", "local"]);
     site.done(&["vm", "remove", "edge"]);
     assert!(site.done(&["status"]).starts_with("0 VMs"));
@@ -209,7 +209,7 @@ components: {{ p: {{ type: P }} }}
     std::fs::write(site.place.join("go"), "").unwrap();
     let first = first.wait_with_output().unwrap();
     let output = String::from_utf8(first.stderr).unwrap();
-    assert!(first.status.success() && output.starts_with("application a was changed meanwhile"), "{output}");
+    assert!(first.status.success() && output.starts_with("application a was changed in the meantime"), "{output}");
     // The operator of the last change gets no such note.
     let seen = site.status().await.newest_event;
     let output = site.holdfast(&["apply", "one.yaml", "--yes"]);

@@ -25,7 +25,7 @@ pub(crate) struct ApplyArguments {
 /// Change the number of components of an application
 #[derive(Args)]
 #[command(after_help = "\
-The number holds until the file is applied again.
+The number applies until the file is applied again.
 
 With --load, the numbers follow from the declared capacity of each component.
 
@@ -46,7 +46,7 @@ pub(crate) struct ScaleArguments {
 /// Return an application to an earlier version
 #[derive(Args)]
 #[command(after_help = "\
-Every apply, scale, drain and rollback makes a new version; holdfast history --application shop lists them.
+Every apply, scale, drain and rollback creates a new version; holdfast history --application shop lists them.
 
 Example: holdfast rollback shop
          holdfast rollback shop --to 3")]
@@ -63,9 +63,9 @@ pub(crate) struct RollbackArguments {
 /// Restore applications or single components to what was applied
 #[derive(Args)]
 #[command(after_help = "\
-What is missing is added, what was not asked for is removed, and components whose files were changed
-or of which an operation failed are restarted, all in safe order. Of a component, only what is wrong with itself is mended.
-holdfast check shows what that would be.
+Adds what is missing, removes what was not requested, and restarts components whose files were changed
+or that have a failed operation, all in safe order. For a single component, nothing else is changed.
+holdfast check shows the differences.
 
 Example: holdfast reconcile shop
          holdfast reconcile 'shop/database[0]' 'shop/web[3]'")]

@@ -12,7 +12,7 @@ use cloud_manager::document::{CheckRequest, Drift};
 /// Compare what runs with what was requested, also on the machines
 #[derive(Args)]
 #[command(after_help = "\
-Exit code 1 if something differs from what was asked for; holdfast reconcile mends it.
+Exit code 1 if something differs from what was requested; holdfast reconcile restores it.
 
 Example: holdfast check
          holdfast check shop

@@ -74,8 +74,9 @@ struct Remove {
 /// Replace a component by a changed one with the same bindings
 #[derive(Args)]
 #[command(after_help = "\
-The new component is like the old one except for the options given here. With another name it starts first,
-and the old one is removed once its clients use the new one; with the same name the old one is removed first.
+The new component is like the old one except for the options given here. With another name it
+starts first, and the old one is removed once its clients use the new one; with the same name the
+old one is removed first.
 
 Example: holdfast component replace database --with database2 --on data2")]
 struct Replace {

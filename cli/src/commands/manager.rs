@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         };
         let mut running = program::start(settings).await?;
         if arguments.publish {
-            let place = cloud_manager::access::Access::usual_place()?;
+            let place = cloud_manager::access::Access::default_path()?;
             running.access.write(&place)?;
         }
         println!("agents     {}", running.address);

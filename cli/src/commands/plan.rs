@@ -4,7 +4,7 @@ use crate::{
     Ending,
     commands::explore,
     failure::Failure,
-    input::application_file::{FileOptions, ValueOptions, look_for_secrets},
+    input::application_file::{FileOptions, ValueOptions, check_secrets},
     input::files,
     input::story,
     operator::{Operator, OperatorOptions},
@@ -33,7 +33,7 @@ use std::{
 /// Show what an application file would change, and the effects
 #[derive(Args)]
 #[command(after_help = "\
-Compares with what the manager has. Without a manager, with --offline or with --from, nothing is asked of it.
+Compares with the manager's configuration, unless there is no manager or --offline or --from is given.
 
 Example: holdfast plan shop.yaml
          holdfast plan shop.yaml --from yesterday.yaml --set apps=5")]
@@ -144,7 +144,7 @@ fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
         text + &verdict
     })?;
     // The person who plans need not be the one who applies.
-    if let Err(Failure::Application(problems)) = look_for_secrets(&files, plan.secrets.iter().map(|it| &it.secret)) {
+    if let Err(Failure::Application(problems)) = check_secrets(&files, plan.secrets.iter().map(|it| &it.secret)) {
         anstream::eprintln!("apply would fail:\n{problems}");
     }
     // A search that stopped early has found nothing wrong.
@@ -197,7 +197,7 @@ fn before(
     if let ApplicationRequest::Apply(it) = request {
         let after = it.application.read().map_err(Failure::Application)?;
         let main = Path::new(&it.application.main);
-        story::one_and_the_same("--from", (path, &expanded.application), (main, &after.name))?;
+        story::check_same_application("--from", (path, &expanded.application), (main, &after.name))?;
     }
     Ok((files, expanded))
 }

@@ -23,7 +23,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// Continue a rollout that waits after its canaries
 #[derive(Args)]
 #[command(after_help = "\
-The rest is replaced as it was asked for. A rollout whose next step was refused is tried again.
+The rest is replaced as requested. A rollout whose next step was refused is retried.
 
 Example: holdfast promote 12")]
 pub(crate) struct PromoteArguments {
@@ -36,8 +36,8 @@ pub(crate) struct PromoteArguments {
 /// Cancel a change
 #[derive(Args)]
 #[command(after_help = "\
-What has not begun is dropped, and what was done is undone where that is possible; what will be is shown first.
-A rollout ends between two of its steps; canaries that were not promoted are put back.
+Drops what has not begun, and undoes what was done where possible; shows the effect first.
+A rollout ends between two of its steps; canaries that were not promoted are undone.
 
 Example: holdfast cancel 12")]
 pub(crate) struct CancelArguments {

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// Shorten a recorded run that breaks a property
 #[derive(Args)]
 #[command(after_help = "\
-The shorter run is written next to the trace, unless --save says where.
+Writes the shorter run next to the trace, unless --save names a file.
 
 Example: holdfast shrink run.json --save short.json")]
 pub(crate) struct Arguments {

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time_have_units() {
+    fn durations_have_units() {
         assert_eq!(["90s", "15m", "1h", "2d"].map(|text| seconds(text).unwrap()), [90, 900, 3_600, 172_800]);
         for wrong in ["", "1", "h", "1y", "-1h", "99999999999999999999d", "18446744073709551615d", "1€"] {
             assert!(seconds(wrong).is_err(), "{wrong}");

@@ -31,7 +31,7 @@ enum Command {
     Lost(Lost),
     /// Move all components of an application's VM elsewhere, in safe order
     #[command(after_help = "\
-The VM stays, and nothing is put on it until holdfast vm undrain.
+The VM stays, and no component is placed on it until holdfast vm undrain.
 
 Example: holdfast vm drain 'shop/web[0]'")]
     Drain(DrainArguments),

@@ -66,7 +66,7 @@ pub(crate) fn secret_texts<'a>(
 }
 
 /// Checks that all secrets are available, without running commands.
-pub(crate) fn look_for_secrets<'a>(
+pub(crate) fn check_secrets<'a>(
     files: &ApplicationFiles,
     secrets: impl Iterator<Item = &'a Secret>,
 ) -> Result<(), Failure> {

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_becomes_wishes() {
+    fn a_file_becomes_edits() {
         let text = "components:\n  database:\n    on: data\n    exports: { sql: { values: [port], capacity: 3 } }\n    recipe:\n      operations: { start: { process: { run: \"mydb --port {{ port }}\" } } }\n  app:\n    on: web\n    imports: { db: { export: sql } }\nbindings:\n  - app.db → database.sql\n";
         let edits = read(Path::new("shop.yaml"), text).unwrap();
         let shown = serde_json::to_value(&edits).unwrap();

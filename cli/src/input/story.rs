@@ -69,7 +69,7 @@ impl StoryOptions {
             None => [Expansion::empty(first.application.clone()), first],
             Some(to) => {
                 let after = read(to, Some(&first))?;
-                one_and_the_same("--to", (&self.file, &first.application), (to, &after.application))?;
+                check_same_application("--to", (&self.file, &first.application), (to, &after.application))?;
                 [first, after]
             }
         })
@@ -99,7 +99,7 @@ impl StoryOptions {
 }
 
 /// Checks that two files describe the same application, as an option that names one of them assumes.
-pub(crate) fn one_and_the_same(
+pub(crate) fn check_same_application(
     option: &str,
     (one, its): (&Path, &Name),
     (other, others): (&Path, &Name),

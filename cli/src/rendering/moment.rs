@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_those_of_the_calendar() {
+    fn moments_follow_the_calendar() {
         assert_eq!(date_and_time(0), "1970-01-01 00:00:00");
         assert_eq!(date_and_time(1_700_000_000_000), "2023-11-14 22:13:20");
         assert_eq!(date_and_time(951_782_400_000), "2000-02-29 00:00:00");

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_stand_apart_and_times_have_units() {
+    fn numbers_have_thousands_separators_and_times_have_units() {
         assert_eq!([0_u32, 999, 1_000, 1_234_567].map(counted), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(lasting(Duration::from_micros(12)), "12 µs");
         assert_eq!(lasting(Duration::from_millis(340)), "340 ms");

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_grow_with_what_happens() {
+    fn bars_grow_with_events() {
         let application = Name::new("shop").expect("it is a name");
         let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
         let moments = [

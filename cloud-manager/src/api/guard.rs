@@ -17,7 +17,7 @@ pub(super) async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match let_in(&api, role, request.headers()) {
+    match authorise(&api, role, request.headers()) {
         Err(problem) => problem.into_response(),
         Ok(token) => {
             token.map(|token| request.extensions_mut().insert(token));
@@ -27,7 +27,7 @@ pub(super) async fn guard(
     }
 }
 
-fn let_in(api: &Api, role: Option<Role>, headers: &HeaderMap) -> Result<Option<Token>, Problem> {
+fn authorise(api: &Api, role: Option<Role>, headers: &HeaderMap) -> Result<Option<Token>, Problem> {
     let Some(role) = role else { return Ok(None) };
     let unknown = |error: &str| Problem::new(StatusCode::UNAUTHORIZED, error);
     let presented = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok());

@@ -55,7 +55,7 @@ pub async fn serve(listener: TcpListener, tls: Arc<ServerConfig>, api: Api, halt
         let (acceptor, router, head_timeout) = (acceptor.clone(), router.clone(), api.settings.head_timeout);
         let halting = api.halting.subscribe();
         connections.spawn(async move {
-            converse(stream, acceptor, router, head_timeout, halting).await;
+            serve_connection(stream, acceptor, router, head_timeout, halting).await;
             drop(place);
         });
     }
@@ -67,7 +67,7 @@ pub async fn serve(listener: TcpListener, tls: Arc<ServerConfig>, api: Api, halt
 }
 
 /// One connection, from its handshake to its end.
-async fn converse(
+async fn serve_connection(
     stream: TcpStream,
     acceptor: TlsAcceptor,
     router: axum::Router,

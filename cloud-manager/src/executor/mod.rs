@@ -135,7 +135,7 @@ impl Actor for ExecutorActor {
                 let _ = answer.send(granted);
             }
             ExecutorMessage::StillAway(vm, departure) => {
-                if executor.connections.is_still_away(vm, departure) {
+                if executor.connections.is_still_disconnected(vm, departure) {
                     executor.happened(LocalEvent::FromCloud(CloudOutcome::Silent(vm)));
                 }
             }

@@ -66,9 +66,9 @@ impl<'a> Play<'a> {
     }
 
     async fn deploy(&mut self) -> Result<(), Failure> {
-        self.raise_curtain(
+        self.begin_act(
             "Everything starts",
-            "The manager creates four VMs, here agents on this machine, and tells each what there is. No one states the order:\n\
+            "The manager creates four VMs, here agents on this machine, and tells each what there is. The order is not stated:\n\
             each component starts when it is lent what it needs.",
         )?;
         self.make(&shop::deploy(&self.stage.program)).await?;
@@ -77,45 +77,45 @@ impl<'a> Play<'a> {
         }
         self.learn_address(&shop::database(1)).await?;
         self.traffic = Some(Traffic::to(self.addresses[0].1));
-        self.breathe().await?;
-        self.drop_curtain().await
+        self.serve_for_a_while().await?;
+        self.end_act().await
     }
 
     async fn replace_with_a_pause(&mut self) -> Result<(), Failure> {
-        self.raise_curtain(
+        self.begin_act(
             "Another database, down then up",
             "The old database stops before the new one starts. Nothing may hold on to something that is not running, so first\n\
             the front returns its loans, then the applications, then the database stops. The cache is not affected.",
         )?;
-        self.breathe().await?;
+        self.serve_for_a_while().await?;
         self.make(&shop::replace_database(&self.stage.program, 2, Strategy::DownThenUp)).await?;
         self.learn_address(&shop::database(2)).await?;
-        self.breathe().await?;
-        self.drop_curtain().await
+        self.serve_for_a_while().await?;
+        self.end_act().await
     }
 
     async fn replace_without_a_pause(&mut self) -> Result<(), Failure> {
-        self.raise_curtain(
+        self.begin_act(
             "Another database, up then down",
             "Now the new database starts first, the applications switch to it while they run, and only when both have returned\n\
             the old one does it stop. No request may fail.",
         )?;
         self.act.serves_all = true;
-        self.breathe().await?;
+        self.serve_for_a_while().await?;
         self.make(&shop::replace_database(&self.stage.program, 3, Strategy::UpThenDown)).await?;
         self.learn_address(&shop::database(3)).await?;
-        self.breathe().await?;
-        self.drop_curtain().await
+        self.serve_for_a_while().await?;
+        self.end_act().await
     }
 
     async fn kill_an_agent(&mut self) -> Result<(), Failure> {
-        self.raise_curtain(
+        self.begin_act(
             "An agent is killed",
             "kill -9. Its components keep running and serving. The agent restarts from its journal, re-adopts them, and\n\
             restarts the cache as usual. No request may fail.",
         )?;
         self.act.serves_all = true;
-        self.breathe().await?;
+        self.serve_for_a_while().await?;
         let Some(agent) = self.stage.agent(shop::STRUCK).await? else {
             return Err(Failure::Demo(format!("there is no agent on {}", shop::STRUCK)));
         };
@@ -135,12 +135,12 @@ impl<'a> Play<'a> {
         self.agent_is(Condition::Started);
         self.tell(Moment::now().0, &format!("↺ it is back (process {})", found.pid()))?;
         self.make(&shop::restart(shop::CACHE)).await?;
-        self.breathe().await?;
-        self.drop_curtain().await
+        self.serve_for_a_while().await?;
+        self.end_act().await
     }
 
     async fn remove_everything(&mut self, keep: Option<&Path>) -> Result<(), Failure> {
-        self.raise_curtain(
+        self.begin_act(
             "Everything stops",
             "Traffic ends. Clients return their loans before their providers stop, and VMs are removed once they are empty.",
         )?;
@@ -160,10 +160,10 @@ impl<'a> Play<'a> {
         left.extend(processes.into_iter().map(|(pid, line)| format!("process {pid}: {line}")));
         left.extend(leftovers::answering(&self.addresses).await);
         self.record.left = left;
-        self.drop_curtain().await
+        self.end_act().await
     }
 
-    fn raise_curtain(&mut self, title: &'static str, story: &str) -> Result<(), Failure> {
+    fn begin_act(&mut self, title: &'static str, story: &str) -> Result<(), Failure> {
         let began_ms = Moment::now().0;
         self.act = Act { title, stretch: began_ms..began_ms, ..Act::default() };
         let number = self.record.acts.len() + 1;
@@ -171,7 +171,7 @@ impl<'a> Play<'a> {
     }
 
     /// Ends the act when every request that was sent in it is answered.
-    async fn drop_curtain(&mut self) -> Result<(), Failure> {
+    async fn end_act(&mut self) -> Result<(), Failure> {
         self.act.stretch.end = Moment::now().0;
         let mut answer = String::new();
         if let Some(traffic) = &self.traffic {
@@ -185,7 +185,7 @@ impl<'a> Play<'a> {
             (served, 0) => format!(", {served} requests served, none failed; the last answer: {answer}"),
             (served, failed) => format!(", {served} requests served, {failed} failed; the last answer: {answer}"),
         };
-        let sign = if act.broken_promise().is_none() { '✓' } else { '✗' };
+        let sign = if act.unexpected_failure().is_none() { '✓' } else { '✗' };
         self.say(&coloured(&format!("  {sign} after {}{requests}", lasting(act.lasted()))))?;
         self.record.acts.push(act);
         Ok(())
@@ -249,7 +249,7 @@ impl<'a> Play<'a> {
     }
 
     /// Waits until a second of requests is served.
-    async fn breathe(&self) -> Result<(), Failure> {
+    async fn serve_for_a_while(&self) -> Result<(), Failure> {
         match &self.traffic {
             Some(traffic) => traffic.served(BREATH).await,
             None => Ok(()),

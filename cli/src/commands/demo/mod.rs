@@ -30,7 +30,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// then without), kills an agent, and removes everything again. Takes less than a minute; Ctrl-C cleans up at any moment.
 #[derive(Args)]
 #[command(after_help = "\
-Exit code 0: no request failed that should not have; 1: one did, or something is left; 130: interrupted.
+Exit code 0: every promised request was served; 1: one failed, or something is left behind; 130: interrupted.
 
 Example: holdfast demo")]
 pub(crate) struct Arguments {

@@ -86,7 +86,7 @@ impl Act {
     }
 
     /// Why a request failed that should not have.
-    pub(super) fn broken_promise(&self) -> Option<&str> {
+    pub(super) fn unexpected_failure(&self) -> Option<&str> {
         let failed = self.requests.iter().find_map(|request| request.answer.as_ref().err());
         failed.filter(|_| self.serves_all).map(String::as_str)
     }
@@ -105,7 +105,7 @@ impl Condition {
 
 impl Record {
     pub(super) fn is_good(&self) -> bool {
-        let promises_kept = self.acts.iter().all(|act| act.broken_promise().is_none());
+        let promises_kept = self.acts.iter().all(|act| act.unexpected_failure().is_none());
         promises_kept && self.left.is_empty() && self.audit.breach.is_none()
     }
 

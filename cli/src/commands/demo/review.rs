@@ -42,7 +42,7 @@ pub(super) fn text(record: &Record) -> String {
         line(format!("  {} ✗ {left}", label("left")));
     }
     for (number, act) in (1..).zip(&record.acts) {
-        if let Some(why) = act.broken_promise() {
+        if let Some(why) = act.unexpected_failure() {
             line(format!(
                 "  {} ✗ {} requests of act {number} failed that should not have: {why}",
                 label("failed"),

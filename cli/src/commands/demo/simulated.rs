@@ -32,7 +32,7 @@ const STAGE: &str = "
 const ACTS: [(&str, &str); 3] = [
     (
         "Everything starts",
-        "The manager says what there is, in any order. No one states the order of starts: mysql needs nothing, tomcat waits\n\
+        "The manager says what there is, in any order. The order of starts is not stated: mysql needs nothing, tomcat waits\n\
         until it is lent mysql, apache until it is lent tomcat.",
     ),
     (

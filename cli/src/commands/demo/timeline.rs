@@ -83,7 +83,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_is_short_is_seen_all_the_same() {
+    fn short_states_are_visible() {
         let request = |at_ms, answer| Request { at_ms, lasted: Duration::ZERO, answer };
         let act = |stretch, requests| Act { stretch, requests, ..Act::default() };
         let good = || Ok("web".to_owned());
