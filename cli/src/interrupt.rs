@@ -1,4 +1,5 @@
-//! Ctrl-C during a long computation: the first one ends it early, with the best result so far; the second one ends the program.
+//! Ctrl-C during a long computation: the first one ends it early, with the best result so far; the second one ends the
+//! program.
 
 use std::{
     process,

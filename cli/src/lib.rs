@@ -1,6 +1,7 @@
 //! `holdfast`: the one program that users install.
 //!
-//! It decides nothing about the protocol and nothing about applications: the manager and the pure crates do. A reader finds
+//! It decides nothing about the protocol and nothing about applications: the manager and the pure crates do. A reader
+//! finds
 //! - [`commands`]: one file for each command, with its options, its help and the call to the crate that does the work;
 //! - [`input`]: what commands are given on this machine (application files, scenarios, options that several share);
 //! - [`rendering`]: the output for people (tables, charts, plans, the progress of a change);

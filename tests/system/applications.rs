@@ -1,4 +1,5 @@
-//! The example applications, with real processes: planned, applied, scaled, changed, rolled back and removed on one machine.
+//! The example applications, with real processes: planned, applied, scaled, changed, rolled back and removed on one
+//! machine.
 
 use crate::site::{Site, order, until};
 use cloud_manager::document::{Component, EventDocument};
@@ -29,8 +30,8 @@ async fn all_started(site: &Site, number: usize) {
     assert!(states.iter().all(|(_, state)| state == "started"), "{states:?}");
 }
 
-/// The output of a component, once it matches: a started component may not have written all of it yet, and no event says when
-/// a program writes.
+/// The output of a component, once it matches: a started component may not have written all of it yet, and no event
+/// says when a program writes.
 async fn log(site: &Site, component: &str, fits: impl Fn(&str) -> bool) -> String {
     let path = format!("/v1/components/{}/logs", cloud_manager::client::segment(component));
     for _ in 0..200 {
@@ -66,8 +67,8 @@ async fn three_tiers_are_started_changed_and_removed_as_planned() {
     let output = apply(&site, &path);
     assert!(output.contains("No changes.") && !output.contains("change 2"), "{output}");
 
-    // A changed database: the plan says what will stop and start, and that is what happens. The audit proves the order: reports
-    // of different VMs may overtake each other on their way to the manager.
+    // A changed database: the plan says what will stop and start, and that is what happens. The audit proves the order:
+    // reports of different VMs may overtake each other on their way to the manager.
     std::fs::write(&path, text.replace("echo database at", "echo another database at")).unwrap();
     let planned = site.done(&["plan", path.to_str().unwrap(), "--json"]);
     let planned: Value = serde_json::from_str(&planned).unwrap();
@@ -286,8 +287,8 @@ async fn an_imported_compose_file_runs() {
     site.remove_everything().await;
 }
 
-/// A fake docker that records its calls and runs nothing: a container sleeps, a job is done at once, and a container that was
-/// not run cannot execute anything.
+/// A fake docker that records its calls and runs nothing: a container sleeps, a job is done at once, and a container
+/// that was not run cannot execute anything.
 const DOCKER: &str = "#!/bin/sh\nfolder=$(dirname \"$0\")\necho \"$@\" >> \"$folder/asked\"\ncase \"$*\" in\n  run*job*) exit 0 ;;\n  run*) exec sleep 100000 ;;\n  exec*) grep -q -- \"^run .*--name=$2 \" \"$folder/asked\" ;;\nesac\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -316,8 +317,8 @@ async fn imported_containers_are_run_checked_stopped_and_removed() {
     site.remove_everything().await;
 }
 
-/// A fake systemctl, for which a unit is a file with the number of its run. It does not answer while there is a file `silent`,
-/// and knows no unit whose name begins with `no-`.
+/// A fake systemctl, for which a unit is a file with the number of its run. It does not answer while there is a file
+/// `silent`, and knows no unit whose name begins with `no-`.
 const SYSTEMCTL: &str = r#"#!/bin/sh
 folder=$(dirname "$0")
 for unit; do :; done

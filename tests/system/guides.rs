@@ -56,8 +56,8 @@ fn follow(site: &Site, guide: &str) {
     }
 }
 
-/// The first line of a guide that is not in the output. Reports of two VMs at the same time may come in another order than in
-/// the guide.
+/// The first line of a guide that is not in the output. Reports of two VMs at the same time may come in another order
+/// than in the guide.
 fn missing<'a>(shown: &[String], written: &'a [String]) -> Option<&'a String> {
     let mut rest: Vec<&String> = shown.iter().collect();
     written.iter().filter(|line| !line.is_empty() && line.as_str() != "…").find(|line| {
@@ -66,8 +66,8 @@ fn missing<'a>(shown: &[String], written: &'a [String]) -> Option<&'a String> {
     })
 }
 
-/// Whether a line matches; `…` stands for anything. The width of a column depends on its content, so any run of spaces matches
-/// any other.
+/// Whether a line matches; `…` stands for anything. The width of a column depends on its content, so any run of spaces
+/// matches any other.
 fn fits(shown: &str, written: &str) -> bool {
     let narrow =
         |line: &str| line.split("  ").map(str::trim).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("  ");

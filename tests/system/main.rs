@@ -1,8 +1,8 @@
 //! Whole systems: real processes, real sockets, real faults.
 //!
-//! Each module is about one subject. [`site`] is a manager with agents and components on this machine, which is removed when
-//! its test ends; [`session`] runs commands as they are written in guides and golden files. The output of commands that need
-//! no running system is tested in `cli/tests`, and what concerns one crate alone is tested in that crate.
+//! Each module is about one subject. [`site`] is a manager with agents and components on this machine, which is removed
+//! when its test ends; [`session`] runs commands as they are written in guides and golden files. The output of commands
+//! that need no running system is tested in `cli/tests`, and what concerns one crate alone is tested in that crate.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 

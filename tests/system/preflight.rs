@@ -1,5 +1,5 @@
-//! Checks before anything is changed: unavailable secrets, unknown clouds, applications that are in use. And where the reason
-//! of a failure is found.
+//! Checks before anything is changed: unavailable secrets, unknown clouds, applications that are in use. And where the
+//! reason of a failure is found.
 
 use crate::site::Site;
 use cloud_manager::document::ComponentStatus;

@@ -1,5 +1,5 @@
-//! Real runs: one manager, agents on this machine, components that are processes. Each test follows the manager's events, and
-//! at its end the explorer's properties are checked on the journals of all machines.
+//! Real runs: one manager, agents on this machine, components that are processes. Each test follows the manager's
+//! events, and at its end the explorer's properties are checked on the journals of all machines.
 
 use crate::site::{self, Site, bind, client, order, provider, vm};
 use cloud_manager::client::ClientError;
@@ -33,8 +33,8 @@ fn running_example() -> Value {
     ]})
 }
 
-/// Checks that an event reports this state of a component. Reports of different VMs may arrive in any order; the audit at the
-/// end of a test proves the actual order.
+/// Checks that an event reports this state of a component. Reports of different VMs may arrive in any order; the audit
+/// at the end of a test proves the actual order.
 fn reached(events: &[EventDocument], state: &str, component: &str) {
     let order = order(events, state);
     assert!(order.iter().any(|it| it == component), "{component} is never {state}: {order:?}");
@@ -352,8 +352,8 @@ async fn a_lost_vm_is_removed_and_its_clients_get_another_provider() {
     site.remove_everything().await;
 }
 
-/// Components that are hard to stop: one ignores the signal, one has discarded its environment and with it the mark, and one has
-/// left its process group as well, so that only its stop command finds it.
+/// Components that are hard to stop: one ignores the signal, one has discarded its environment and with it the mark,
+/// and one has left its process group as well, so that only its stop command finds it.
 fn stubborn(vm: &str) -> [Value; 3] {
     let add = |name: &str, operations: Value| {
         let recipe = json!({ "version": 1, "operations": operations });

@@ -1,5 +1,5 @@
-//! Values that change while clients run: clients that know the old values get the new ones, by `rebind` or by a restart, in
-//! safe order; and no other component is disturbed.
+//! Values that change while clients run: clients that know the old values get the new ones, by `rebind` or by a
+//! restart, in safe order; and no other component is disturbed.
 
 use crate::site::{Site, order};
 use std::{fs, path::PathBuf};
@@ -69,8 +69,8 @@ async fn a_provider_restarts_with_new_values_and_exactly_the_clients_that_know_t
     // A refusal is returned to the client that made the request, and leaves no gap in the event numbers.
     site.refused(&["component", "remove", "cached/cache[0]"]);
     site.done(&["component", "restart", "cached/cache[0]"]);
-    // The command has waited for all of it: a client with a `rebind` was notified, one without has restarted, and its dependents
-    // are started again.
+    // The command has waited for all of it: a client with a `rebind` was notified, one without has restarted, and its
+    // dependents are started again.
     for component in ["cached/app[0]", "cached/front[0]", "cached/listener[0]"] {
         assert_eq!(site.state(component).await, "started", "{component}");
     }

@@ -1,4 +1,5 @@
-//! A site for tests: one real manager, real agents on this machine, real processes; all of it is removed when the test ends.
+//! A site for tests: one real manager, real agents on this machine, real processes; all of it is removed when the test
+//! ends.
 
 use crate::HOLDFAST;
 use cloud_manager::access::Access;
@@ -33,7 +34,8 @@ impl Site {
         Self::open_with(name, &[])
     }
 
-    /// The same, with further options. The manager's data directory is `manager` below the place, which is its working directory.
+    /// The same, with further options. The manager's data directory is `manager` below the place, which is its working
+    /// directory.
     pub(crate) fn open_with(name: &str, options: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -79,8 +81,8 @@ impl Site {
         agent.end(Duration::ZERO).await;
     }
 
-    /// Kills the agent of a VM on this machine so that none restarts as long as the returned value is kept: each agent finds its
-    /// data directory in use.
+    /// Kills the agent of a VM on this machine so that none restarts as long as the returned value is kept: each agent
+    /// finds its data directory in use.
     pub(crate) async fn kill_agent_for_good(&self, vm: u64) -> DataDirectory {
         loop {
             if let Some(agent) = vm_agent::Presence::of(&self.vm(vm)) {

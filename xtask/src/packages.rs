@@ -1,5 +1,5 @@
-//! The servers that one test runs, from Debian's packages. If they are missing and can be installed, they are installed; the
-//! services that the packages contain are never started.
+//! The servers that one test runs, from Debian's packages. If they are missing and can be installed, they are
+//! installed; the services that the packages contain are never started.
 
 use std::{
     fs, io,

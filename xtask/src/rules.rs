@@ -1,4 +1,5 @@
-//! Checks that every rule of the specification is named at the code that implements it, and that the code names no other rule.
+//! Checks that every rule of the specification is named at the code that implements it, and that the code names no
+//! other rule.
 
 use std::collections::BTreeSet;
 

@@ -12,8 +12,8 @@
 //! | `many` | 10 components on each of 10, 30 and 100 agents, in 5 tiers; operations do nothing, then processes |
 //! | `idle` | memory and processor time of an idle agent, and of a manager with 100 agents |
 //!
-//! Everything is started here, on loopback, and ended by process id. The directory is for data; the default is the system's
-//! directory for temporary files.
+//! Everything is started here, on loopback, and ended by process id. The directory is for data; the default is the
+//! system's directory for temporary files.
 
 use bench::site::{Outcome, Site};
 use serde_json::{Value, json};

@@ -19,7 +19,8 @@ use cloud_manager::{
 use protocol::Need;
 use std::collections::BTreeSet;
 
-/// Sends the request about a component with a failed operation, and waits for the outcome, unless the options say otherwise.
+/// Sends the request about a component with a failed operation, and waits for the outcome, unless the options say
+/// otherwise.
 pub(crate) fn help(waiting: &WaitOptions, name: &str, word: &str) -> Result<Ending, Failure> {
     let operator = Operator::new(&waiting.operator)?;
     let path = format!("/v1/components/{}/{word}", segment(name));

@@ -33,8 +33,8 @@ pub(crate) struct ChangeOptions {
 }
 
 impl StoryOptions {
-    /// The scenario, with the faults that the options set, and the durations of operations for a simulation: as the application
-    /// file declares them, otherwise random.
+    /// The scenario, with the faults that the options set, and the durations of operations for a simulation: as the
+    /// application file declares them, otherwise random.
     pub(crate) fn read(&self, faults: FaultOptions) -> Result<(Scenario, Timing), Failure> {
         let mut timing = Timing::default();
         if self.is_application() {

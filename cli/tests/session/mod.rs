@@ -60,7 +60,8 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The output of a command: stdout, then stderr, then its exit code unless that is 0. What depends on the machine is masked.
+/// The output of a command: stdout, then stderr, then its exit code unless that is 0. What depends on the machine is
+/// masked.
 pub(crate) fn run(folder: &Path, command: &str) -> Vec<String> {
     let usual = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths([programs()].into_iter().chain(env::split_paths(&usual)));

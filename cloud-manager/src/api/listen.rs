@@ -1,8 +1,9 @@
 //! TLS connections and their limits.
 //!
-//! The number of open connections is limited; further ones wait in the system's queue. A connection is closed if it does not
-//! finish its handshake, does not send the head of a request, does not read its answers, or is idle for too long. When the
-//! manager halts, requests in progress may finish, event streams are ended, and then everything is closed.
+//! The number of open connections is limited; further ones wait in the system's queue. A connection is closed if it
+//! does not finish its handshake, does not send the head of a request, does not read its answers, or is idle for too
+//! long. When the manager halts, requests in progress may finish, event streams are ended, and then everything is
+//! closed.
 
 use super::{Api, routes, write_timeout::WriteTimeout};
 use hyper::server::conn::http1;

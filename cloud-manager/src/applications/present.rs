@@ -1,4 +1,5 @@
-//! A copy of everything that planning reads: the machine with its book, the state of applications, how long operations took.
+//! A copy of everything that planning reads: the machine with its book, the state of applications, how long operations
+//! took.
 //!
 //! The copy is taken between two steps of the machine. Everything else is derived from it later, on another thread.
 

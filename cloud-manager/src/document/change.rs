@@ -196,8 +196,8 @@ impl NewComponent {
     }
 }
 
-/// Reads a binding, `client.import → provider.export`; `->` is accepted for the arrow. The last dot of each side counts, so
-/// that component names may contain dots.
+/// Reads a binding, `client.import → provider.export`; `->` is accepted for the arrow. The last dot of each side
+/// counts, so that component names may contain dots.
 pub fn read_binding(text: &str) -> Result<Wire, String> {
     let wrong = || format!("{text:?} is not a binding (write it like \"app.db → database.sql\")");
     let (client, provider) = text.split_once('→').or_else(|| text.split_once("->")).ok_or_else(wrong)?;

@@ -1,9 +1,9 @@
 //! The executor: carries out what the manager's machine requests, and reports to the machine what happens around it.
 //!
-//! It is one actor with one inbox. It gives tasks to the clouds, sets timers, revokes certificates and watches connections;
-//! [`calls`] serves operators, [`admission`] admits agents, [`connections`] knows which agents are connected, and [`port`]
-//! connects the engine to it. Long work runs in separate tasks that report back. Nothing here decides about
-//! reconfiguration: [`protocol::CloudManager`] does.
+//! It is one actor with one inbox. It gives tasks to the clouds, sets timers, revokes certificates and watches
+//! connections; [`calls`] serves operators, [`admission`] admits agents, [`connections`] knows which agents are
+//! connected, and [`port`] connects the engine to it. Long work runs in separate tasks that report back. Nothing here
+//! decides about reconfiguration: [`protocol::CloudManager`] does.
 
 mod admission;
 mod calls;

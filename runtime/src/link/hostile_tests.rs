@@ -1,5 +1,5 @@
-//! Misbehaving peers: unknown ones, impostors, and certified ones that send garbage. Each is disconnected with a reason, and
-//! the link continues with the next well-behaved connection.
+//! Misbehaving peers: unknown ones, impostors, and certified ones that send garbage. Each is disconnected with a
+//! reason, and the link continues with the next well-behaved connection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

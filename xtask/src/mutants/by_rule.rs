@@ -1,8 +1,9 @@
 //! Mutants by rule: every condition negated, every statement dropped, neighbouring match arms swapped.
 //!
-//! All mutants are in one build. A copy of `protocol` is made in which each place asks a selector whether its mutant is the
-//! one that is switched on; so a mutant costs the time to explore it and nothing to build. Each runs in a process of its own,
-//! because it may panic, loop or use too much memory. Results are stored one by one, so that an interrupted run can resume.
+//! All mutants are in one build. A copy of `protocol` is made in which each place asks a selector whether its mutant is
+//! the one that is switched on; so a mutant costs the time to explore it and nothing to build. Each runs in a process
+//! of its own, because it may panic, loop or use too much memory. Results are stored one by one, so that an interrupted
+//! run can resume.
 
 use super::{
     sites::{self, Site},

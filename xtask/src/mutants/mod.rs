@@ -3,7 +3,8 @@
 //! `--all` makes mutants by rule instead (`by_rule`).
 //!
 //! A checker that finds nothing may have nothing to find, or may not be looking. So each guard is removed in turn, in a
-//! copy that is built separately, and the scenario of its race is explored in every order. The working tree is never changed.
+//! copy that is built separately, and the scenario of its race is explored in every order. The working tree is never
+//! changed.
 
 mod by_rule;
 mod patch;

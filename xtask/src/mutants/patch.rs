@@ -11,8 +11,8 @@
 //! ```
 //!
 //! `catalogue:` gives the length of the counterexample that the catalogue of races knows, in deliveries; `survives:` the
-//! reason why the explorer does not notice, if that is so; `alone:` the property that notices it and without which no other
-//! one does. There may be several edits.
+//! reason why the explorer does not notice, if that is so; `alone:` the property that notices it and without which no
+//! other one does. There may be several edits.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

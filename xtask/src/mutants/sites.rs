@@ -41,8 +41,8 @@ pub(super) fn is_mutated(place: &str) -> bool {
 
 /// The text of a file with all its mutants in it, each behind its switch.
 ///
-/// `barred`: lines of statements that cannot be dropped, because the borrow checker would reject that. A mutated file has as
-/// many lines as before.
+/// `barred`: lines of statements that cannot be dropped, because the borrow checker would reject that. A mutated file
+/// has as many lines as before.
 pub(super) fn mutate(
     file: &str,
     text: &str,

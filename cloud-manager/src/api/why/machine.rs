@@ -91,7 +91,8 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// An operation that is not ordered yet waits for a change. Which one is not recorded, so all changes in progress are listed.
+    /// An operation that is not ordered yet waits for a change. Which one is not recorded, so all changes in progress
+    /// are listed.
     pub(super) fn all_changes(&mut self, depth: usize) {
         let changes: Vec<&ChangeState> = self.changes.iter().collect();
         self.each(depth, &changes, Self::change);
