@@ -1,4 +1,4 @@
-//! Curves over sizes, both axes by powers of ten, as a picture that needs nothing but itself.
+//! Curves over sizes, both axes logarithmic, as a self-contained picture.
 
 use std::fmt::Write;
 
@@ -11,11 +11,11 @@ const LEGEND: f64 = 22.0;
 
 /// One curve.
 pub struct Curve {
-    /// What it is about; curves of one name have one colour.
+    /// Its name; curves with the same name have the same colour.
     pub name: String,
-    /// Sizes and what was measured, all of them above zero.
+    /// Sizes and measured values, all above zero.
     pub points: Vec<(f64, f64)>,
-    /// Whether it is something else about the same.
+    /// Whether it is dashed: a second quantity of the same name.
     pub dashed: bool,
 }
 
@@ -132,7 +132,7 @@ fn to_float(place: usize) -> f64 {
     u32::try_from(place).map_or(0.0, f64::from)
 }
 
-/// A power of ten as people read it.
+/// A power of ten, for display.
 fn tick(power: f64) -> String {
     let value = 10_f64.powf(power);
     match power {

@@ -13,15 +13,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use vm_agent::{Presence, host};
 
-/// What can go wrong in a measurement is told and ends it.
+/// Any error ends a measurement.
 pub type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// A change that takes longer than this is stuck.
+/// Time limit for a change.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long an agent may take to end by itself.
+/// How long an agent may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Asks for a change and waits until it is done; returns everything that was told on the way.
+/// Submits a change and waits until it is done; returns all events meanwhile.
 pub async fn ask(client: &Client, change: &NewChange) -> Outcome<Vec<EventDocument>> {
     let accepted: Accepted = match client.post("/v1/changes", change).await {
         Err(ClientError::Refused(_, problems)) => return Err(format!("refused: {problems:?}").into()),
@@ -40,7 +40,7 @@ pub async fn ask(client: &Client, change: &NewChange) -> Outcome<Vec<EventDocume
         }
         Err("the manager ended the stream".into())
     };
-    tokio::time::timeout(PATIENCE, waiting).await.map_err(|_| "the change is not done in time")??;
+    tokio::time::timeout(PATIENCE, waiting).await.map_err(|_| "the change was not done within the time limit")??;
     Ok(told)
 }
 
@@ -54,7 +54,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// A manager of nothing, in a new directory below this one. The program `holdfast` must lie beside ours.
+    /// A manager without VMs, in a new directory below this one. The program `holdfast` must be in the same directory as ours.
     pub fn open(parent: &Path) -> Outcome<Self> {
         let place = parent.join(format!("holdfast-real-{}", std::process::id()));
         std::fs::create_dir_all(&place)?;
@@ -63,7 +63,7 @@ impl Site {
         let log = std::fs::File::create(place.join("manager.log"))?;
         let mut manager = command.arg(place.join("manager")).stdout(Stdio::piped()).stderr(log).spawn()?;
         let mut lines = BufReader::new(manager.stdout.take().ok_or("no output")?).lines();
-        // It is ready when it has said where it is.
+        // It is ready when it has printed its address.
         for _ in 0..3 {
             lines.next().ok_or("the manager did not start (cargo build --release --package cli first)")??;
         }
@@ -71,7 +71,7 @@ impl Site {
         Ok(Self { place, manager, client, agents: 0 })
     }
 
-    /// More VMs on this machine, called `vm0`, `vm1` and so on, and their agents.
+    /// Adds VMs on this machine, named `vm0`, `vm1` and so on, and their agents.
     pub async fn add_agents(&mut self, count: u64) -> Outcome<()> {
         let vms = self.agents..self.agents + count;
         let edits = vms.map(|number| json!({ "add-vm": { "name": format!("vm{number}"), "cloud": "local" } }));
@@ -80,7 +80,7 @@ impl Site {
         self.make(edits).await.map(drop)
     }
 
-    /// Asks for these edits; returns how long it took from the request to the end of the change, and what was told.
+    /// Submits these edits; returns the time from the request to the end of the change, and the events.
     pub async fn make(&self, edits: Vec<Value>) -> Outcome<(Duration, Vec<EventDocument>)> {
         let change: NewChange = serde_json::from_value(json!({ "strategy": "down-then-up", "edits": edits }))?;
         let began = Instant::now();
@@ -99,11 +99,11 @@ impl Site {
         std::fs::read_dir(local).into_iter().flatten().flatten().map(|entry| entry.path())
     }
 
-    /// Takes everything away.
+    /// Removes everything.
     pub async fn close(mut self) -> Outcome<()> {
         let edits = (0..self.agents).map(|number| json!({ "remove-vm": format!("vm{number}") })).collect();
         let removed = self.make(edits).await;
-        // What the manager could not take away is ended all the same. It goes first: it would start agents again.
+        // What the manager could not remove is ended all the same. The manager goes first: it would restart agents.
         self.manager.kill()?;
         self.manager.wait()?;
         for agent in self.agents() {

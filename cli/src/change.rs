@@ -1,4 +1,4 @@
-//! Asking for a change: what all commands that change something have in common.
+//! Submitting a change: what all commands that change something share.
 
 use crate::{
     Ending,
@@ -13,7 +13,7 @@ use clap::Args;
 use cloud_manager::document::{Accepted, EditDocument, NewChange, Plan};
 use protocol::Strategy;
 
-/// How a change is made and shown.
+/// Options of a change.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ChangeOptions {
     /// Order of additions and removals: down-then-up, up-then-down or together
@@ -29,7 +29,7 @@ pub(crate) struct ChangeOptions {
     pub(crate) waiting: WaitOptions,
 }
 
-/// How a request is waited for.
+/// Options for waiting.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WaitOptions {
     /// Return at once, with the number of the change
@@ -43,7 +43,7 @@ pub(crate) struct WaitOptions {
 }
 
 impl ChangeOptions {
-    /// Asks for these edits, and waits until they are carried out.
+    /// Submits these edits, and waits until they are carried out.
     pub(crate) fn make(&self, edits: Vec<EditDocument>) -> Result<Ending, Failure> {
         self.make_by(Strategy::default(), edits)
     }
@@ -67,7 +67,7 @@ impl WaitOptions {
         change_progress::Output { json: self.operator.json, verbose: self.verbose }
     }
 
-    /// Sends a request that becomes a change, and waits until it is carried out, unless told not to.
+    /// Sends a request that becomes a change, and waits until it is carried out, unless the options say otherwise.
     pub(crate) fn ask(
         &self,
         operator: &Operator,

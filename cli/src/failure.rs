@@ -1,23 +1,23 @@
-//! Why a command could not do what it was asked to do.
+//! Why a command failed.
 
 use cloud_manager::{access::AccessError, applications::PlanError, client::ClientError};
 use model_check::{choices::ChoiceError, scenario::ScenarioError, trace::TraceError};
 use planner::report::OptimizeError;
 use std::{error::Error, io, path::PathBuf};
 
-/// Why a command could not do what it was asked to do. Nothing was changed, unless it says so.
+/// Why a command failed. Nothing was changed, unless it says so.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// A file could not be read.
     #[error("{}: cannot be read", .0.display())]
     Read(PathBuf, #[source] io::Error),
-    /// A file could not be written; what was there before may be gone.
+    /// A file could not be written; its former content may be lost.
     #[error("{}: cannot be written", .0.display())]
     Write(PathBuf, #[source] io::Error),
-    /// What is to be kept would be mixed up with what is there.
+    /// Existing files would be mixed with new ones.
     #[error("{}: is not empty (name a new directory)", .0.display())]
     Taken(PathBuf),
-    /// A scenario file is not well written. Each problem stands on a line of its own, with its place.
+    /// A scenario file has errors. Each problem is on its own line, with its place.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// A trace cannot be replayed.
@@ -27,30 +27,30 @@ pub(crate) enum Failure {
     #[error("--choices")]
     Choices(#[from] ChoiceError),
     /// There is nothing to shorten.
-    #[error("{}: breaks no property, so there is nothing to shorten (what a scenario expects is not part of a trace)", .0.display())]
+    #[error("{}: violates no property, so there is nothing to shorten (what a scenario expects is not part of a trace)", .0.display())]
     NothingToShorten(PathBuf),
-    /// A problem has no plan, because it cannot be read or asks for what nobody can mean.
+    /// A problem has no plan, because it cannot be read or is invalid.
     #[error("{}", .0.display())]
     Optimize(PathBuf, #[source] OptimizeError),
-    /// The agent could not begin.
+    /// The agent could not start.
     #[error(transparent)]
     Agent(#[from] vm_agent::program::AgentError),
-    /// The manager could not begin.
+    /// The manager could not start.
     #[error(transparent)]
     NoManager(#[from] cloud_manager::program::ManagerError),
-    /// Something in the hallway: a journal, a link, an identity.
+    /// A journal, a link or an identity.
     #[error(transparent)]
     Runtime(#[from] runtime::Error),
     /// The past of a machine cannot be read from its journal.
     #[error(transparent)]
     Past(#[from] cloud_manager::past::PastError),
-    /// A component of the demo's shop could not be told of its new providers.
-    #[error("{0}: cannot be told of new providers: {1}")]
+    /// A component of the demo's shop could not be notified of its new providers.
+    #[error("{0}: cannot be notified of new providers: {1}")]
     NotRebound(std::net::SocketAddr, String),
-    /// The demo did not go as it should. What it had started is gone.
+    /// The demo failed. What it had started was removed.
     #[error("the demo stopped: {0}")]
     Demo(String),
-    /// The operating system does not give what a program needs.
+    /// The operating system lacks something that a program needs.
     #[error("{0}")]
     System(&'static str, #[source] io::Error),
     /// There is no access file, or it cannot be used.
@@ -59,13 +59,13 @@ pub(crate) enum Failure {
     /// The manager does not answer, or refuses.
     #[error(transparent)]
     Manager(ClientError),
-    /// A file of components, or an application file, is not well written. Each problem is told with its place.
+    /// A file of components, or an application file, has errors, each with its place.
     #[error("{0}")]
     Application(application::Problems),
     /// There is no plan.
     #[error(transparent)]
     Plan(PlanError),
-    /// What was asked for on the command line makes no sense.
+    /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
     /// The output could not be written.
@@ -76,7 +76,7 @@ pub(crate) enum Failure {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         match error {
-            // What is wrong with files is shown as if they had been read here.
+            // Errors in files are shown as if the files had been read here.
             ClientError::Refused(_, problems) if !problems.places.is_empty() => {
                 Self::Application(application::Problems(problems.places))
             }
@@ -95,12 +95,12 @@ impl From<PlanError> for Failure {
 }
 
 impl Failure {
-    /// Whether it is only that nobody reads the output any more.
+    /// Whether the only failure is that the output's reader has gone.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Tells the person at the screen, with every cause.
+    /// Prints it, with every cause.
     pub(crate) fn tell(&self) {
         let mut text = self.to_string();
         let mut cause = self.source();

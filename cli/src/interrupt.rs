@@ -1,4 +1,5 @@
-//! Ctrl-C during a long computation: the first one ends it early, with the best result so far; the second one ends the program.
+//! Ctrl-C during a long computation: the first one ends it early, with the best result so far; the second one ends the
+//! program.
 
 use std::{
     process,
@@ -13,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// The exit code of a program that Ctrl-C has ended, as shells report it.
 const INTERRUPTED: i32 = 130;
 
-/// Whether a computation that can be ended early is under way, and whether it has been asked to end.
+/// Whether an interruptible computation is in progress, and whether it was asked to end.
 static UNDER_WAY: AtomicBool = AtomicBool::new(false);
 static ASKED: AtomicBool = AtomicBool::new(false);
 

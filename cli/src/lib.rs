@@ -1,10 +1,11 @@
-//! `holdfast`: the one program that people install.
+//! `holdfast`: the one program that users install.
 //!
-//! It decides nothing about the protocol and nothing about applications: the manager and the pure crates do. A reader finds
+//! It decides nothing about the protocol and nothing about applications: the manager and the pure crates do. A reader
+//! finds
 //! - [`commands`]: one file for each command, with its options, its help and the call to the crate that does the work;
 //! - [`input`]: what commands are given on this machine (application files, scenarios, options that several share);
-//! - [`rendering`]: what people see (tables, charts, plans, the progress of a change);
-//! - the way to the manager ([`operator`], [`request`], [`change`]) beside them.
+//! - [`rendering`]: the output for people (tables, charts, plans, the progress of a change);
+//! - the connection to the manager ([`operator`], [`request`], [`change`]) beside them.
 //!
 //! Output for people goes to stdout, diagnostics to stderr; `--json` is for programs. Exit codes: 0 done, 1 refused or
 //! failed, 2 wrong usage, 130 interrupted.
@@ -25,10 +26,10 @@ mod service;
 
 use std::process::ExitCode;
 
-/// How a command ended that did what it was asked to do.
+/// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// All is well.
+    /// Success.
     Done,
     /// It found something wrong, and has shown it.
     Refuted,
@@ -42,7 +43,7 @@ pub fn main() -> ExitCode {
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::Refuted) => ExitCode::FAILURE,
         Ok(Ending::Interrupted) => ExitCode::from(130),
-        // The reader of the output has closed it: it has seen enough.
+        // The reader of the output has closed it, which is fine.
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell();

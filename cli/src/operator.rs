@@ -1,6 +1,6 @@
-//! The operator's line to the manager: which one, and a blocking way to talk to it.
+//! The operator's connection to the manager: which manager, and blocking calls to it.
 //!
-//! Everything the commands know of a running system comes through here, from the API that everybody else uses too.
+//! Everything the commands know about a running system comes from here, through the public API.
 
 use crate::failure::Failure;
 use clap::Args;
@@ -15,7 +15,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// Which manager, and for whom the output is.
+/// Which manager, and the output format.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OperatorOptions {
     /// The manager's access file [default: $HOLDFAST_ACCESS or ~/.config/holdfast/access.json]
@@ -33,7 +33,7 @@ impl OperatorOptions {
     }
 }
 
-/// A line to one manager.
+/// A connection to one manager.
 pub(crate) struct Operator {
     /// The manager's data directory, if it is on this machine.
     pub(crate) data: Option<PathBuf>,
@@ -44,9 +44,9 @@ pub(crate) struct Operator {
 }
 
 impl Operator {
-    /// Reads the access file. Nothing is asked yet.
+    /// Reads the access file. No request is sent yet.
     pub(crate) fn new(options: &OperatorOptions) -> Result<Self, Failure> {
-        let path = options.access.clone().map_or_else(Access::usual_place, Ok)?;
+        let path = options.access.clone().map_or_else(Access::default_path, Ok)?;
         let access = Access::read(&path)?;
         let client = Client::new(&access)?;
         Ok(Self {
@@ -57,17 +57,17 @@ impl Operator {
         })
     }
 
-    /// Asks for a document.
+    /// Gets a document.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         Ok(self.runtime.block_on(self.client.get(path))?)
     }
 
-    /// Sends a document and gets another.
+    /// Posts a document and returns the answer.
     pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, document: &impl Serialize) -> Result<T, Failure> {
         Ok(self.runtime.block_on(self.client.post(path, document))?)
     }
 
-    /// Sends a document and gets another; meanwhile, shows how far the manager is, as another document says.
+    /// Posts a document and returns the answer; meanwhile, shows the manager's progress, which another document contains.
     pub(crate) fn post_watched<T: DeserializeOwned, P: DeserializeOwned>(
         &self,
         path: &str,
@@ -80,81 +80,81 @@ impl Operator {
             loop {
                 match timeout(PROGRESS_PAUSE, answer.as_mut()).await {
                     Ok(answer) => return Ok(answer?),
-                    // A manager that is too busy to say how far it is still answers in the end.
+                    // A manager that is too busy to report its progress still answers in the end.
                     Err(_) => drop(self.client.get(progress).await.map(&mut show)),
                 }
             }
         })
     }
 
-    /// Asks for text.
+    /// Gets plain text.
     pub(crate) fn text(&self, path: &str) -> Result<String, Failure> {
         Ok(self.runtime.block_on(self.client.text(path))?)
     }
 
-    /// Deletes something.
+    /// Deletes a resource.
     pub(crate) fn delete(&self, path: &str) -> Result<(), Failure> {
         Ok(self.runtime.block_on(self.client.delete(path))?)
     }
 
     /// Follows the events after a number.
-    pub(crate) fn follow(&self, after: u64) -> Following<'_> {
-        Following { operator: self, events: None, after, failures: 0 }
+    pub(crate) fn follow(&self, after: u64) -> EventStream<'_> {
+        EventStream { operator: self, events: None, after, failures: 0 }
     }
 }
 
-/// How often it is asked how far the manager is.
+/// How often the manager's progress is requested.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(500);
-/// How often a stream that broke is begun again before giving up, and the pause before.
+/// How often an interrupted stream is resumed before giving up, and the pause before each retry.
 const ATTEMPTS_MAX: u32 = 60;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Events as they come. A stream that breaks is begun again where it was; a manager that restarts is waited for.
-pub(crate) struct Following<'a> {
+/// A stream of events. An interrupted stream is resumed; a manager that restarts is waited for.
+pub(crate) struct EventStream<'a> {
     operator: &'a Operator,
     events: Option<Events>,
     after: u64,
     failures: u32,
 }
 
-/// What came of waiting for an event.
-pub(crate) enum Heard {
-    /// Something has happened, or had happened and is no longer known.
+/// The outcome of waiting for an event.
+pub(crate) enum NextEvent {
+    /// An event, or a gap of events that are no longer stored.
     StreamItem(StreamItem),
-    /// Nothing, for as long as one wanted to wait.
-    Silence,
-    /// The manager does not answer; it is asked again.
-    Absent,
+    /// No event within the time limit.
+    Timeout,
+    /// The manager does not answer; retrying.
+    Unreachable,
 }
 
-impl Following<'_> {
+impl EventStream<'_> {
     /// The number of the last event that was read.
     pub(crate) fn last_read(&self) -> u64 {
         self.after
     }
 
-    /// Waits for the next event, but no longer than this.
-    pub(crate) fn next(&mut self, patience: Duration) -> Result<Heard, Failure> {
+    /// Waits for the next event, up to a time limit.
+    pub(crate) fn next(&mut self, limit: Duration) -> Result<NextEvent, Failure> {
         let (client, events, after) = (&self.operator.client, &mut self.events, self.after);
-        let heard = self.operator.runtime.block_on(async {
+        let next = self.operator.runtime.block_on(async {
             let events = match events {
                 Some(events) => events,
                 None => events.insert(client.events(after).await?),
             };
-            match timeout(patience, events.next()).await {
-                Err(_) => Ok(Some(Heard::Silence)),
-                Ok(next) => Ok(next?.map(Heard::StreamItem)),
+            match timeout(limit, events.next()).await {
+                Err(_) => Ok(Some(NextEvent::Timeout)),
+                Ok(next) => Ok(next?.map(NextEvent::StreamItem)),
             }
         });
-        match heard {
-            Ok(Some(heard)) => {
+        match next {
+            Ok(Some(next)) => {
                 self.failures = 0;
-                if let Heard::StreamItem(StreamItem::Event(event)) = &heard {
+                if let NextEvent::StreamItem(StreamItem::Event(event)) = &next {
                     self.after = event.number;
                 }
-                Ok(heard)
+                Ok(next)
             }
-            // The manager said no: asking again would not help.
+            // The manager refused: a retry would not help.
             Err(
                 error @ (ClientError::Refused(400..=499, _) | ClientError::Unreadable(..) | ClientError::Access(_)),
             ) => Err(error.into()),
@@ -162,9 +162,9 @@ impl Following<'_> {
             Ok(None) | Err(_) => {
                 self.events = None;
                 self.failures += 1;
-                // A sleep asks for its runtime as soon as it is made.
+                // A sleep needs its runtime as soon as it is created.
                 self.operator.runtime.block_on(async { sleep(PAUSE).await });
-                Ok(Heard::Absent)
+                Ok(NextEvent::Unreachable)
             }
         }
     }

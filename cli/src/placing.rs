@@ -4,7 +4,7 @@ use crate::{interrupt::Interruptible, rendering::progress::ProgressLine};
 use planner::{Method, Progress};
 use std::time::{Duration, Instant};
 
-/// Lets the planner work until the time limit or Ctrl-C, and shows its best answer and proven bound meanwhile.
+/// Runs the planner until the time limit or Ctrl-C, and shows its best solution and proven bound meanwhile.
 pub(crate) fn watched<T>(seconds: u64, work: impl FnOnce(&mut dyn FnMut(&Progress) -> bool) -> T) -> T {
     let begun = Instant::now();
     let limit = Duration::from_secs(seconds);

@@ -1,12 +1,12 @@
 //! Requests about applications: planned by the manager, shown, confirmed, submitted and followed. Every command that
-//! changes an application does it in this way; what each asks for is in `apply`.
+//! changes an application does it this way; `apply` has what each of them requests.
 
 use crate::{
     Ending,
     change::WaitOptions,
     commands::rollout,
     failure::Failure,
-    input::application_file::{look_for_secrets, secret_texts},
+    input::application_file::{check_secrets, secret_texts},
     operator::Operator,
     rendering::change_progress,
     rendering::plan,
@@ -24,10 +24,10 @@ use std::{
     num::NonZeroUsize,
 };
 
-/// How a change is made.
+/// Options of a change.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct HowOptions {
-    /// Order of additions and removals: down-then-up, up-then-down or together [default: as it fits]
+    /// Order of additions and removals: down-then-up, up-then-down or together [default: chosen automatically]
     #[arg(long, value_name = "ORDER")]
     strategy: Option<Strategy>,
     /// Replace components in steps, so that at most N of a group are down at once
@@ -45,7 +45,7 @@ pub(crate) struct HowOptions {
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Where placement is left to the planner: take the best answer after this many seconds
+    /// With placement by the planner: take the best solution after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     time_limit: u64,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub(crate) struct HowOptions {
 }
 
 impl HowOptions {
-    /// As the API takes it.
+    /// The options as the API expects them.
     pub(crate) fn document(&self) -> How {
         How {
             strategy: self.strategy,
@@ -70,7 +70,7 @@ impl HowOptions {
         let operator = Operator::new(&self.waiting.operator)?;
         let json = self.waiting.operator.json;
         let plan = planned(&operator, &request)?;
-        // Programs get one document: what came of it.
+        // With --json there is one document: the outcome.
         if !json || self.dry_run {
             screen::show(json, &plan, || screen::coloured(&plan::plan(&plan)))?;
         } else {
@@ -85,14 +85,14 @@ impl HowOptions {
         }
         let files = if let ApplicationRequest::Apply(it) = &request { Some(it.application.clone()) } else { None };
         if self.dry_run {
-            look_for_texts(&plan, files.as_ref())?;
+            check_secret_texts(&plan, files.as_ref())?;
             if !json {
                 screen::print("The manager would accept this. Nothing was changed.\n")?;
             }
             return Ok(Ending::Done);
         }
         if let Some(files) = &files {
-            look_for_secrets(files, plan.secrets.iter().map(|it| &it.secret))?;
+            check_secrets(files, plan.secrets.iter().map(|it| &it.secret))?;
         }
         if !self.yes && !changes_nothing && !confirmed()? {
             screen::print("Nothing was changed.\n")?;
@@ -109,7 +109,7 @@ impl HowOptions {
         }
     }
 
-    /// The texts of secrets that are to be sent: fresh ones for a file, and those that the manager lacks otherwise.
+    /// The texts of secrets to send: fresh ones for a file, otherwise those that the manager lacks.
     fn texts(
         &self,
         operator: &Operator,
@@ -171,7 +171,7 @@ impl HowOptions {
             let is = rollout::application(operator, name).ok().map(|it| it.map_or(0, |it| it.version));
             if is.is_some_and(|is| is != *version) {
                 anstream::eprintln!(
-                    "application {name} was changed meanwhile and becomes what that change asks for (holdfast history)"
+                    "application {name} was changed in the meantime, and now follows that change (holdfast history)"
                 );
             }
         }
@@ -179,7 +179,7 @@ impl HowOptions {
     }
 }
 
-/// What a request would change. While the manager plans, its progress is shown.
+/// The plan of a request. While the manager plans, its progress is shown.
 pub(crate) fn planned(operator: &Operator, request: &ApplicationRequest) -> Result<Plan, Failure> {
     let path = format!("{}?dry-run=true", request.path());
     let mut line = ProgressLine::new();
@@ -196,15 +196,15 @@ pub(crate) fn planned(operator: &Operator, request: &ApplicationRequest) -> Resu
     plan
 }
 
-/// In a dry run, whether the secrets that would be needed are available here.
-fn look_for_texts(plan: &Plan, files: Option<&ApplicationFiles>) -> Result<(), Failure> {
+/// In a dry run, checks that the required secrets are available here.
+fn check_secret_texts(plan: &Plan, files: Option<&ApplicationFiles>) -> Result<(), Failure> {
     match files {
-        Some(files) => look_for_secrets(files, plan.secrets.iter().map(|it| &it.secret)),
+        Some(files) => check_secrets(files, plan.secrets.iter().map(|it| &it.secret)),
         None => Ok(()),
     }
 }
 
-/// Asks for confirmation. Where there is no terminal, `--yes` is needed.
+/// Asks for confirmation. Without a terminal, `--yes` is required.
 pub(crate) fn confirmed() -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::Usage("stdin is not a terminal; pass --yes to confirm".into()));

@@ -38,7 +38,7 @@ fn the_page_on_scenarios_works_as_written() {
     }
 }
 
-/// Runs each command of the sessions in a text. Each line that is shown below it must come, in this order.
+/// Runs each command of the sessions in a text. Each line below it must be in its output, in this order.
 fn follow(name: &str, text: &str, turns_min: usize) {
     let place = folder(name);
     let turns: Vec<Turn> = blocks(text, "console").flat_map(turns).collect();
@@ -63,7 +63,7 @@ fn blocks<'a>(text: &'a str, language: &str) -> impl Iterator<Item = &'a str> {
 }
 
 #[test]
-fn programs_get_json_from_every_command() {
+fn every_command_prints_json() {
     let place = folder("json");
     for command in [
         "demo --simulated",
@@ -83,7 +83,7 @@ fn programs_get_json_from_every_command() {
 }
 
 #[test]
-fn completions_and_manual_pages_are_made() {
+fn completions_and_manual_pages_are_generated() {
     let place = folder("manual");
     for shell in ["bash", "zsh", "fish"] {
         let shown = run(&place, &format!("holdfast completions {shell}")).join("\n");

@@ -1,6 +1,6 @@
-//! What people see, word for word: help, errors, verdicts, the demo.
+//! The output, word for word: help, errors, verdicts, the demo.
 //!
-//! `BLESS=1 cargo test --package cli` writes the sessions anew; read the difference before you commit it.
+//! `BLESS=1 cargo test --package cli` rewrites the sessions; read the difference before you commit it.
 
 mod session;
 
@@ -16,12 +16,12 @@ fn help_fits_a_screen_and_is_as_written() {
 }
 
 #[test]
-fn broken_files_and_wrong_usage_are_told_with_their_place() {
+fn broken_files_and_wrong_usage_are_reported_with_their_place() {
     check("errors");
 }
 
 #[test]
-fn a_wrong_end_is_refuted_with_the_shortest_way_there() {
+fn a_wrong_end_is_refuted_with_the_shortest_counterexample() {
     check("refuted");
 }
 
@@ -36,16 +36,16 @@ fn examples_of_all_commands_are_as_written() {
 }
 
 #[test]
-fn plans_and_mistakes_of_application_files_are_as_written() {
+fn plans_and_errors_of_application_files_are_as_written() {
     check("applications");
 }
 
 #[test]
-fn what_is_no_file_or_never_ends_is_not_waited_for() {
+fn directories_devices_and_pipes_are_refused_without_blocking() {
     check("unreadable");
 }
 
-/// Runs each command of a session and compares all that it shows.
+/// Runs each command of a session and compares its output.
 fn check(name: &str) {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let path = golden.join(name).with_extension("session");
@@ -65,5 +65,5 @@ fn check(name: &str) {
         fs::write(&path, &seen).expect("the session can be written");
     }
     let written = fs::read_to_string(&path).expect("the session is written down");
-    assert!(seen == written, "{} differs; this is what came:\n{seen}", path.display());
+    assert!(seen == written, "{} differs; this is the output:\n{seen}", path.display());
 }

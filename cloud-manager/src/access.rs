@@ -48,7 +48,7 @@ pub enum AccessError {
 
 impl Access {
     /// The default location: `$HOLDFAST_ACCESS`, or the directory for this user's settings.
-    pub fn usual_place() -> Result<PathBuf, AccessError> {
+    pub fn default_path() -> Result<PathBuf, AccessError> {
         let named = |variable: &str| env::var_os(variable).filter(|it| !it.is_empty()).map(PathBuf::from);
         if let Some(path) = named("HOLDFAST_ACCESS") {
             return Ok(path);

@@ -219,9 +219,10 @@ impl ManagerHandle {
     }
 }
 
-/// The names of the components and VMs that news refer to by number. News of a removed component or VM arrive when the book
-/// no longer has its name; so names are learnt from the machine's outputs, and dropped after those news.
-/// The components of a lost VM are removed without news of their own: after [`News::VmLost`], rebuild the register with [`Self::of`].
+/// The names of the components and VMs that news refer to by number. News of a removed component or VM arrive when the
+/// book no longer has its name; so names are learnt from the machine's outputs, and dropped after those news. The
+/// components of a lost VM are removed without news of their own: after [`News::VmLost`], rebuild the register with
+/// [`Self::of`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameRegister {
     components: BTreeMap<ComponentId, Name>,

@@ -183,7 +183,7 @@ pub enum LocalEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// News for the operator.
-    Told(Event),
+    Event(Event),
     /// Give a task to a cloud; without a cloud, an agent joins by itself.
     Cloud(CloudTask, Option<String>),
     /// Set an alarm for that moment.
@@ -206,7 +206,7 @@ pub enum Effect {
     /// A note for the log.
     Note(Note),
     /// A message could not be read, and why.
-    Distrusted(PeerId, &'static str),
+    Rejected(PeerId, &'static str),
 }
 
 /// A submission was carried out, or its first step was posted.
@@ -409,7 +409,7 @@ impl Manager {
         if matches!(event.news, News::Cancelling(..)) {
             self.beside.data.spare();
         }
-        outputs.push(Output::Effect(Effect::Told(event)));
+        outputs.push(Output::Effect(Effect::Event(event)));
         if let Some((vm, name)) = gone {
             self.forget(vm, name.as_ref(), outputs);
         }
@@ -442,8 +442,8 @@ impl Manager {
             let bytes = statement.bytes().expect("names are bounded, and far shorter than the limit of a message");
             *ticket = Ticket(self.signer.sign(&bytes).0.to_vec());
             if *client_vm != vm {
-                self.acquaint(vm, *client_vm, outputs);
-                self.acquaint(*client_vm, vm, outputs);
+                self.announce_address(vm, *client_vm, outputs);
+                self.announce_address(*client_vm, vm, outputs);
             }
         }
         self.beside.data.learn(vm, &order.instruction);
@@ -451,7 +451,7 @@ impl Manager {
     }
 
     /// Tells `whom` the address of `vm`, now or as soon as it is known.
-    fn acquaint(&mut self, vm: VmId, whom: VmId, outputs: &mut Outputs) {
+    fn announce_address(&mut self, vm: VmId, whom: VmId, outputs: &mut Outputs) {
         let is_news = self.books.acquainted.entry(vm).or_default().insert(whom);
         if let Some(address) = self.books.addresses.get(&vm)
             && is_news
@@ -469,7 +469,7 @@ impl Manager {
         acquainted.map(|whom| send(*whom, &ToAgent::Neighbour { vm, address })).collect()
     }
 
-    fn pass_on_about(&self, number: u64, component: ComponentId, question: Question) -> Outputs {
+    fn forward_question(&self, number: u64, component: ComponentId, question: Question) -> Outputs {
         let book = self.books.manager.book();
         match book.component_by_id(component).and_then(|it| book.vm_of(it).id) {
             Some(vm) => vec![send(vm, &ToAgent::Ask { number, component, question })],
@@ -480,7 +480,7 @@ impl Manager {
         }
     }
 
-    fn pass_on(&self, number: u64, component: &Name, question: Question) -> Outputs {
+    fn forward_question_by_name(&self, number: u64, component: &Name, question: Question) -> Outputs {
         let refuse = |why: String| vec![Output::Effect(Effect::Answer { number, answer: Err(why) })];
         let book = self.books.manager.book();
         let Some(entry) = book.component(component) else {
@@ -508,7 +508,7 @@ impl Machine for Manager {
                 self.beside.data.answered(number, &answer);
                 vec![Output::Effect(Effect::Answer { number, answer })]
             }
-            Err(_) => vec![Output::Effect(Effect::Distrusted(from, "it is not an agent's message"))],
+            Err(_) => vec![Output::Effect(Effect::Rejected(from, "it is not an agent's message"))],
         };
         self.advance(at, &mut outputs);
         outputs
@@ -598,9 +598,11 @@ impl Manager {
                 self.books.alarms.remove(&alarm);
                 self.step(at, Input::AlarmRang(alarm), None)
             }
-            LocalEvent::Question { number, component, question } => self.pass_on(number, &component, question),
+            LocalEvent::Question { number, component, question } => {
+                self.forward_question_by_name(number, &component, question)
+            }
             LocalEvent::QuestionAbout { number, component, question } => {
-                self.pass_on_about(number, component, question)
+                self.forward_question(number, component, question)
             }
             LocalEvent::Patience(limit) => self.step(at, Input::SuspicionLimit(limit), None),
             LocalEvent::HostQuestion { number, vm, question } => self.ask_host(number, vm, question),
@@ -625,7 +627,7 @@ fn is_acceptance(output: &Output<Effect>) -> bool {
 /// The change that the machine has accepted.
 fn accepted(output: &Output<Effect>) -> Option<ChangeId> {
     match output {
-        Output::Effect(Effect::Told(Event { news: News::Accepted(change), .. })) => Some(*change),
+        Output::Effect(Effect::Event(Event { news: News::Accepted(change), .. })) => Some(*change),
         _ => None,
     }
 }

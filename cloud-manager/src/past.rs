@@ -1,5 +1,5 @@
-//! The pasts of real machines, read from their data directories: for an audit, and for the story of one change. Nothing is
-//! changed there, and the programs may be running.
+//! The recorded runs of real machines, read from their data directories: for an audit, and for the story of one change.
+//! Nothing is changed there, and the programs may be running.
 
 use crate::machine::{Effect, LocalEvent as ManagerEvent, Manager};
 use model_check::World;
@@ -46,7 +46,7 @@ pub fn directories(given: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// Reads the past of the machine that lives in a data directory.
+/// Reads the recorded run of the machine in a data directory.
 pub fn read(directory: &Path) -> Result<Past, PastError> {
     let journal = directory.join(journal::ROOM);
     if !journal.is_dir() {
@@ -64,8 +64,8 @@ pub fn read(directory: &Path) -> Result<Past, PastError> {
     Ok(Past { place, steps: lived(&steps, |entry| of_agent(&agent, entry), |_| None) })
 }
 
-/// What the engine's steps mean to an audit; what is between the programs alone is left out. In one step of the engine the
-/// program may add requests of its own, which `requested` finds among its effects: each is a step of the machine.
+/// The engine's steps as an audit needs them, without what only concerns the links. In one step of the engine the program
+/// may add requests of its own, which `requested` finds among its effects: each is a step of the machine.
 fn lived<E>(
     steps: &[Step<E>],
     input: impl Fn(&Entry) -> Option<Input>,

@@ -1,7 +1,7 @@
-//! The API over real sockets: who may do what, what it says of how things are, and that it is as described.
+//! The API over real sockets: roles, documents, and agreement with its OpenAPI description.
 
 mod shape;
-mod stand;
+mod test_manager;
 
 use cloud_manager::document::ComponentStatus;
 use cloud_manager::{
@@ -12,12 +12,12 @@ use cloud_manager::{
 use hyper::Method;
 use protocol::{Need, Strategy};
 use serde_json::{Value, json};
-use stand::{
-    Stand,
+use test_manager::{
+    TestManager,
     stage::{Move, add, add_vm, bind, change, kind, remove_vm},
 };
 
-/// A database and an application that needs it, each on a VM of its own.
+/// A database and an application that needs it, each on its own VM.
 pub(crate) fn shop() -> Value {
     json!({ "edits": [
         { "add-vm": { "name": "data", "cloud": "local" } },
@@ -41,9 +41,9 @@ fn refused(error: ClientError) -> (u16, String, Vec<String>) {
 }
 
 #[tokio::test]
-async fn a_change_is_accepted_carried_out_and_seen() {
-    let stand = Stand::new("accepted");
-    let client = stand.client();
+async fn a_change_is_accepted_carried_out_and_shown() {
+    let manager = TestManager::new("accepted");
+    let client = manager.client();
     let accepted: Accepted = client.post("/v1/changes", &shop()).await.unwrap();
     assert_eq!(accepted, Accepted { change: 1, events_after: 0 });
     let seen = status(&client).await;
@@ -68,11 +68,11 @@ async fn a_change_is_accepted_carried_out_and_seen() {
 }
 
 #[tokio::test]
-async fn what_is_not_done_says_what_it_waits_for() {
-    let stand = Stand::new("waiting");
-    let client = stand.client();
-    // The hosts are slow today.
-    stand.hold_back(|it| matches!(it, Move::Finish(..)));
+async fn a_change_in_progress_says_what_it_waits_for() {
+    let manager = TestManager::new("waiting");
+    let client = manager.client();
+    // The hosts are slow.
+    manager.hold_back(|it| matches!(it, Move::Finish(..)));
     let _: Accepted = client.post("/v1/changes", &shop()).await.unwrap();
     let seen = status(&client).await;
     assert_eq!(seen.changes[0].phase, Some(cloud_manager::document::Phase::Both));
@@ -83,12 +83,12 @@ async fn what_is_not_done_says_what_it_waits_for() {
             "app to start, which waits for database (starting) for db",
         ]
     );
-    stand.direct(|theatre| theatre.stage.fail("database"));
-    // It is tried again with patience; a person is asked for when that is at its end.
-    let alarms = stand.direct(|theatre| theatre.stage.alarms.len());
+    manager.act(|backend| backend.stage.fail("database"));
+    // It is retried; when the retries are used up, manual action is required.
+    let alarms = manager.act(|backend| backend.stage.alarms.len());
     assert_eq!(alarms, 1);
-    stand.let_go();
-    stand.hold_back(|it| matches!(it, Move::Cloud(_)));
+    manager.release();
+    manager.hold_back(|it| matches!(it, Move::Cloud(_)));
     let _: Accepted = client
         .post(
             "/v1/changes",
@@ -102,20 +102,20 @@ async fn what_is_not_done_says_what_it_waits_for() {
     let seen = status(&client).await;
     let waits: Vec<&String> = seen.changes.iter().flat_map(|change| &change.waits_for).collect();
     assert!(waits.contains(&&"the cloud to create vm more".to_string()), "{waits:?}");
-    // No cloud makes this one: somebody has to do something.
+    // No cloud creates this one: manual action is required.
     let joins = "an agent to join as vm edge (holdfast token create --vm edge)".to_string();
     assert!(waits.contains(&&joins), "{waits:?}");
 }
 
 #[tokio::test]
-async fn a_failed_operation_asks_for_a_person_and_can_be_retried_or_skipped() {
-    let stand = Stand::new("failed");
-    let client = stand.client();
-    stand.hold_back(|it| matches!(it, Move::Finish(..)));
+async fn a_failed_operation_requires_manual_action_and_can_be_retried_or_skipped() {
+    let manager = TestManager::new("failed");
+    let client = manager.client();
+    manager.hold_back(|it| matches!(it, Move::Finish(..)));
     let mut edits = shop();
     edits["edits"][2]["add-component"]["patience"] = json!({ "start": { "retries": 0, "pause_ms_first": 0 } });
     let _: Accepted = client.post("/v1/changes", &edits).await.unwrap();
-    stand.direct(|theatre| theatre.stage.fail("database"));
+    manager.act(|backend| backend.stage.fail("database"));
     let seen = status(&client).await;
     let database = seen.components.iter().find(|it| it.name == "database").unwrap();
     assert_eq!((database.state.to_string().as_str(), database.failure.as_deref()), ("failed", Some("failed")));
@@ -124,29 +124,29 @@ async fn a_failed_operation_asks_for_a_person_and_can_be_retried_or_skipped() {
     assert_eq!(seen.changes[0].stuck_on, ["database"]);
     let log = client.text("/v1/components/database/logs").await.unwrap();
     assert_eq!(log, "database wrote this\n");
-    // Only what has failed can be tried again.
+    // Only a failed operation can be retried.
     let error = client.post::<Accepted>("/v1/components/app/retry", &json!(null)).await.unwrap_err();
     assert_eq!(refused(error).2, ["component \"app\" has no failed operation to retry or skip"]);
-    stand.let_go();
+    manager.release();
     let _: Accepted = client.post("/v1/components/database/retry", &json!(null)).await.unwrap();
     let seen = status(&client).await;
     assert_eq!((seen.summary.components_started, seen.summary.components_failed, seen.changes.len()), (2, 0, 0));
 }
 
 #[tokio::test]
-async fn every_refusal_is_told_at_once_and_nothing_has_changed() {
-    let stand = Stand::new("refusals");
-    let client = stand.client();
+async fn all_refusals_are_returned_at_once_and_nothing_has_changed() {
+    let manager = TestManager::new("refusals");
+    let client = manager.client();
     let wrong = json!({ "edits": [
         { "remove-component": "nobody" },
         { "remove-vm": "nowhere" },
         { "bind": "a.b → c.d" },
     ] });
     let (status_code, error, problems) = refused(client.post::<Accepted>("/v1/changes", &wrong).await.unwrap_err());
-    assert_eq!((status_code, error.as_str()), (409, "the manager refused, and nothing has changed"));
+    assert_eq!((status_code, error.as_str()), (409, "the manager refused; nothing has changed"));
     assert_eq!(problems.len(), 4, "{problems:#?}");
     assert_eq!(status(&client).await.summary, Default::default());
-    // What does not even make sense is told with its place.
+    // A malformed request is refused with the place of the error.
     let broken = client.request(Method::POST, "/v1/changes", b"{\n  \"edits\": [ { \"fly\": 1 } ] }".to_vec()).await;
     let (status_code, _, problems) = refused(broken.unwrap_err());
     assert_eq!(status_code, 400);
@@ -154,17 +154,17 @@ async fn every_refusal_is_told_at_once_and_nothing_has_changed() {
     let malformed = json!({ "edits": [{ "bind": "x" }, { "add-vm": { "name": "" } }] });
     let (status_code, _, problems) = refused(client.post::<Accepted>("/v1/changes", &malformed).await.unwrap_err());
     assert_eq!((status_code, problems.len()), (400, 2), "{problems:?}");
-    // A misspelt option must not turn a question into a change.
+    // A misspelt option must not turn a dry run into a change.
     let (status_code, ..) = refused(client.post::<Accepted>("/v1/changes?dryrun=true", &shop()).await.unwrap_err());
     assert_eq!((status_code, status(&client).await.summary.vms), (400, 0));
 }
 
 #[tokio::test]
 async fn a_dry_run_predicts_the_end_and_changes_nothing() {
-    let stand = Stand::new("dry-run");
-    let client = stand.client();
+    let manager = TestManager::new("dry-run");
+    let client = manager.client();
     let _: Accepted = client.post("/v1/changes", &shop()).await.unwrap();
-    let before = stand.direct(|theatre| theatre.stage.manager.clone());
+    let before = manager.act(|backend| backend.stage.manager.clone());
     let replace = json!({ "strategy": "down-then-up", "edits": [
         { "remove-component": "database" },
         { "add-component": { "name": "database2", "vm": "data", "exports": { "sql": {} } } },
@@ -182,25 +182,25 @@ async fn a_dry_run_predicts_the_end_and_changes_nothing() {
             { "component": "database2", "vm": "data", "now": "absent", "then": "started" },
         ] })
     );
-    // Made before broken, nobody stops.
+    // With make-before-break, nothing stops.
     let mut gently = replace.clone();
     gently["strategy"] = json!("up-then-down");
     let predicted: Value = client.post("/v1/changes?dry-run=true", &gently).await.unwrap();
     assert_eq!(predicted["forecast"]["may_stop"], json!([]));
-    // Whoever restarts takes its clients along.
+    // A component that restarts makes its clients restart.
     let restart = json!({ "edits": [{ "restart-component": "database" }] });
     let predicted: Value = client.post("/v1/changes?dry-run=true", &restart).await.unwrap();
     assert_eq!(predicted["forecast"]["may_stop"], json!(["app", "database"]));
-    // Taking away without giving is refused, unless that is what is meant; then the application is predicted to wait.
+    // Removing a provider without a replacement is refused, unless it is intended; then the application is predicted to wait.
     let mut remove = json!({ "edits": [{ "remove-component": "database" }] });
     let (status_code, _, problems) =
         refused(client.post::<Value>("/v1/changes?dry-run=true", &remove).await.unwrap_err());
     assert_eq!((status_code, problems.len()), (409, 1));
     remove["incomplete"] = json!(true);
     let predicted: Value = client.post("/v1/changes?dry-run=true", &remove).await.unwrap();
-    assert_eq!(predicted["forecast"]["differences"][0]["because"], json!(["db to be bound (0 of 1 are)"]));
-    assert_eq!(stand.direct(|theatre| theatre.stage.manager.clone()), before);
-    // The end that was predicted is the end that comes.
+    assert_eq!(predicted["forecast"]["differences"][0]["because"], json!(["db to be bound (0 of 1 bound)"]));
+    assert_eq!(manager.act(|backend| backend.stage.manager.clone()), before);
+    // The predicted end is the actual end.
     let _: Accepted = client.post("/v1/changes", &replace).await.unwrap();
     let seen = status(&client).await;
     let names: Vec<&str> = seen.components.iter().map(|it| it.name.as_str()).collect();
@@ -208,11 +208,11 @@ async fn a_dry_run_predicts_the_end_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn roles_say_who_may_do_what() {
-    let stand = Stand::new("roles");
+async fn each_route_requires_its_role() {
+    let manager = TestManager::new("roles");
     let description = Api::description();
-    let clients = [Role::Read, Role::Operate, Role::Admin].map(|role| (role, stand.client_who_may(role)));
-    let stranger = stand.client_with("holdfast_00000000_0123");
+    let clients = [Role::Read, Role::Operate, Role::Admin].map(|role| (role, manager.client_with_role(role)));
+    let stranger = manager.client_with("holdfast_00000000_0123");
     for (path, methods) in description["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap().iter().filter(|it| it.1.is_object()) {
             let needed: Option<Role> = operation["security"][0]["token"][0].as_str().map(|it| it.parse().unwrap());
@@ -234,37 +234,37 @@ async fn roles_say_who_may_do_what() {
 }
 
 #[tokio::test]
-async fn tokens_are_made_listed_revoked_and_kept_as_hashes() {
-    let stand = Stand::new("tokens");
-    let client = stand.client();
+async fn tokens_are_created_listed_revoked_and_stored_as_hashes() {
+    let manager = TestManager::new("tokens");
+    let client = manager.client();
     let made: OperatorToken = client.post("/v1/tokens", &json!({ "name": "dashboard", "role": "read" })).await.unwrap();
-    let reader = stand.client_with(&made.text);
+    let reader = manager.client_with(&made.text);
     assert!(reader.get::<Status>("/v1/status").await.is_ok());
     let listed: Vec<Token> = client.get("/v1/tokens").await.unwrap();
     assert_eq!(listed.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["first", "dashboard"]);
-    // The file on disk lets nobody in, and a manager that starts again reads it.
-    let file = std::fs::read_to_string(stand.folder.join("tokens.json")).unwrap();
+    // The file on disk grants no access, and a restarted manager reads it.
+    let file = std::fs::read_to_string(manager.folder.join("tokens.json")).unwrap();
     assert!(!file.contains(&made.text) && file.contains(&made.token.id));
-    let again = cloud_manager::api::Tokens::open(&stand.folder.join("tokens.json")).unwrap();
+    let again = cloud_manager::api::Tokens::open(&manager.folder.join("tokens.json")).unwrap();
     assert_eq!(again.recognise(&made.text), Some(made.token.clone()));
     assert_eq!(again.recognise(&format!("{}0", made.text)), None);
     client.delete(&format!("/v1/tokens/{}", made.token.id)).await.unwrap();
     assert_eq!(refused(reader.get::<Status>("/v1/status").await.unwrap_err()).0, 401);
     assert_eq!(refused(client.delete(&format!("/v1/tokens/{}", made.token.id)).await.unwrap_err()).0, 404);
-    // Nobody locks everybody out by mistake.
+    // The last admin token cannot be revoked.
     assert_eq!(refused(client.delete(&format!("/v1/tokens/{}", listed[0].id)).await.unwrap_err()).0, 409);
 }
 
 #[tokio::test]
 async fn every_route_is_described_and_answers_as_described() {
-    let stand = Stand::new("described");
-    let client = stand.client();
+    let manager = TestManager::new("described");
+    let client = manager.client();
     let described: Value = client.get("/v1/openapi.json").await.unwrap();
     assert_eq!(described, Api::description());
     assert_eq!(shape::dangling(&described), [""; 0]);
     assert!(described["openapi"].as_str().is_some_and(|version| version.starts_with("3.")));
-    stand.direct(|theatre| {
-        // Something of every sort: a VM that comes, one that goes, one that is suspected, and a change that waits.
+    manager.act(|backend| {
+        // Something of every sort: a VM that is added, one that is removed, one that is suspected, and a change that waits.
         let database = kind(&[], &["sql"]);
         let app = kind(&[("db", "sql", Need::Strong(1)), ("cache", "objects", Need::Weak(0))], &["http"]);
         let edits = [
@@ -275,14 +275,14 @@ async fn every_route_is_described_and_answers_as_described() {
             add("app", "web", app),
             bind("app.db → database.sql"),
         ];
-        theatre.ask(change(Strategy::Together, edits));
-        theatre.run();
+        backend.ask(change(Strategy::Together, edits));
+        backend.run();
         let failing = kind(&[], &[]);
-        theatre.held_back = Box::new(|it| matches!(it, Move::Finish(..) | Move::Cloud(_)));
-        theatre.ask(change(Strategy::Together, [remove_vm("old"), add("failing", "web", failing)]));
-        theatre.run();
-        theatre.stage.fail("failing");
-        theatre.run();
+        backend.held_back = Box::new(|it| matches!(it, Move::Finish(..) | Move::Cloud(_)));
+        backend.ask(change(Strategy::Together, [remove_vm("old"), add("failing", "web", failing)]));
+        backend.run();
+        backend.stage.fail("failing");
+        backend.run();
     });
     let token: Value = client.post("/v1/tokens", &json!({ "role": "read" })).await.unwrap();
     let id = token["token"]["id"].as_str().unwrap().to_string();
@@ -362,8 +362,8 @@ async fn every_route_is_described_and_answers_as_described() {
 
 #[tokio::test]
 async fn names_in_addresses_may_have_any_character_that_names_have() {
-    let stand = Stand::new("addresses");
-    let client = stand.client();
+    let manager = TestManager::new("addresses");
+    let client = manager.client();
     let edits = json!({ "edits": [
         { "add-vm": { "name": "web" } },
         { "add-component": { "name": "shop/app[2]'", "vm": "web" } },
@@ -375,15 +375,15 @@ async fn names_in_addresses_may_have_any_character_that_names_have() {
 }
 
 #[tokio::test]
-async fn a_manager_that_halts_says_so_and_then_nobody_answers() {
-    let mut stand = Stand::new("halting");
-    let client = stand.client();
+async fn a_halting_manager_says_so_and_then_stops_answering() {
+    let mut manager = TestManager::new("halting");
+    let client = manager.client();
     let well: Well = client.get("/v1/health").await.unwrap();
     assert!(well.well);
     let mut events = client.events(0).await.unwrap();
     tokio::task::spawn_blocking(move || {
-        stand.halt();
-        stand
+        manager.halt();
+        manager
     })
     .await
     .unwrap();
@@ -395,9 +395,9 @@ async fn a_manager_that_halts_says_so_and_then_nobody_answers() {
 }
 
 #[tokio::test]
-async fn what_was_asked_is_told_in_words() {
-    let stand = Stand::new("words");
-    let client = stand.client();
+async fn the_history_describes_each_request() {
+    let manager = TestManager::new("words");
+    let client = manager.client();
     let _: Accepted = client.post("/v1/changes", &shop()).await.unwrap();
     let _: Accepted = client.post("/v1/vms/data/lost", &json!(null)).await.unwrap();
     let history: Vec<ChangeRecord> = client.get("/v1/history?limit=1").await.unwrap();
@@ -405,10 +405,10 @@ async fn what_was_asked_is_told_in_words() {
 }
 
 #[tokio::test]
-async fn a_change_with_many_parts_is_told_in_few_words() {
-    let stand = Stand::new("many");
-    let client = stand.client();
-    stand.hold_back(|it| matches!(it, Move::Finish(..)));
+async fn a_change_with_many_edits_is_described_briefly() {
+    let manager = TestManager::new("many");
+    let client = manager.client();
+    manager.hold_back(|it| matches!(it, Move::Finish(..)));
     let mut edits = vec![json!({ "add-vm": { "name": "web" } })];
     for number in 0..300 {
         edits.push(
@@ -426,8 +426,8 @@ async fn a_change_with_many_parts_is_told_in_few_words() {
 
 #[tokio::test]
 async fn a_binding_shows_what_its_import_needs_now() {
-    let stand = Stand::new("need-now");
-    let client = stand.client();
+    let manager = TestManager::new("need-now");
+    let client = manager.client();
     let mut edits = shop();
     edits["edits"][3]["add-component"]["imports"]["db"]["value"] = json!(1);
     let _: Accepted = client.post("/v1/changes", &edits).await.unwrap();
@@ -444,9 +444,9 @@ async fn a_binding_shows_what_its_import_needs_now() {
 }
 
 #[tokio::test]
-async fn a_cloud_that_nobody_knows_is_refused_before_anything_is_asked_of_it() {
-    let stand = Stand::new("clouds");
-    let client = stand.client();
+async fn an_unknown_cloud_is_refused_before_anything_is_asked_of_it() {
+    let manager = TestManager::new("clouds");
+    let client = manager.client();
     let mut edits = shop();
     edits["edits"][0]["add-vm"]["cloud"] = json!("loacl");
     for path in ["/v1/changes?dry-run=true", "/v1/changes"] {

@@ -1,6 +1,6 @@
-//! Events as they come: nothing is lost when a stream breaks, and what is too old is told.
+//! The event stream: nothing is lost when a stream is interrupted, and events that are no longer stored are reported.
 
-mod stand;
+mod test_manager;
 
 use cloud_manager::document::EventKind;
 use cloud_manager::{
@@ -9,8 +9,8 @@ use cloud_manager::{
     document::{Accepted, EventDocument, Gap},
 };
 use serde_json::json;
-use stand::Stand;
 use std::time::Duration;
+use test_manager::TestManager;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     time::timeout,
@@ -22,22 +22,22 @@ async fn add_vm(client: &Client, name: &str) {
 }
 
 async fn next(events: &mut Events) -> EventDocument {
-    match events.next().await.expect("the stream goes on") {
+    match events.next().await.expect("the stream continues") {
         Some(StreamItem::Event(event)) => *event,
         other => panic!("no event but {other:?}"),
     }
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_goes_on_without_loss() {
-    let stand = Stand::new("resume");
-    let client = stand.client();
+async fn an_interrupted_stream_resumes_without_loss() {
+    let manager = TestManager::new("resume");
+    let client = manager.client();
     let mut seen = Vec::new();
     let mut last = 0;
     for round in 0..10 {
         let mut events = client.events(last).await.unwrap();
         add_vm(&client, &format!("vm{round}")).await;
-        // Two of the events of this round; the stream is dropped, and the others come in the next one.
+        // Reads two of the events of this round, then drops the stream; the others arrive in the next round.
         for _ in 0..2 {
             let event = next(&mut events).await;
             last = event.number;
@@ -56,9 +56,9 @@ async fn a_stream_that_breaks_goes_on_without_loss() {
 }
 
 #[tokio::test]
-async fn what_is_too_old_is_told_as_a_gap() {
-    let stand = Stand::with("gap", Settings::default(), 3);
-    let client = stand.client();
+async fn events_that_are_no_longer_stored_are_reported_as_a_gap() {
+    let manager = TestManager::with("gap", Settings::default(), 3);
+    let client = manager.client();
     add_vm(&client, "web").await;
     let mut events = client.events(1).await.unwrap();
     assert_eq!(events.next().await.unwrap(), Some(StreamItem::Gap(Gap { from: 2, to: 2 })));
@@ -66,15 +66,15 @@ async fn what_is_too_old_is_told_as_a_gap() {
 }
 
 #[tokio::test]
-async fn the_header_of_a_resumed_stream_counts_more_than_its_address_and_silence_is_kept_alive() {
+async fn the_header_of_a_resumed_stream_overrides_its_address_and_keep_alives_are_sent() {
     let settings = Settings { keep_alive: Duration::from_millis(20), ..Settings::default() };
-    let stand = Stand::with("header", settings, 100);
-    let client = stand.client();
+    let manager = TestManager::with("header", settings, 100);
+    let client = manager.client();
     add_vm(&client, "web").await;
-    let mut stream = stand.raw().await;
+    let mut stream = manager.raw().await;
     let head = format!(
         "GET /v1/events?after=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nLast-Event-ID: 4\r\n\r\n",
-        stand.access.token
+        manager.access.token
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut text = String::new();
@@ -89,13 +89,13 @@ async fn the_header_of_a_resumed_stream_counts_more_than_its_address_and_silence
 }
 
 #[tokio::test]
-async fn streams_are_counted_and_given_back() {
-    let stand = Stand::with("streams", Settings { streams_max: 1, ..Settings::default() }, 100);
-    let client = stand.client();
+async fn the_number_of_streams_is_limited_and_closed_streams_free_their_place() {
+    let manager = TestManager::with("streams", Settings { streams_max: 1, ..Settings::default() }, 100);
+    let client = manager.client();
     let first = client.events(0).await.unwrap();
     assert!(client.events(0).await.is_err());
     drop(first);
-    // The place is free when the manager has noticed; it writes to find out.
+    // The place is free once the manager has noticed; it notices when it writes.
     let again = async {
         loop {
             add_vm(&client, "web").await;

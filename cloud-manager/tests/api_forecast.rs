@@ -1,6 +1,6 @@
-//! What a dry run predicts is what comes: random changes are first predicted, then made, and the two are compared.
+//! A dry run predicts the actual end: random changes are first predicted, then made, and the two are compared.
 
-mod stand;
+mod test_manager;
 
 use cloud_manager::document::ComponentStatus;
 use cloud_manager::{
@@ -8,10 +8,10 @@ use cloud_manager::{
     document::{Accepted, ChangeRecord, Component, Plan, Standing},
 };
 use serde_json::{Value, json};
-use stand::Stand;
 use std::collections::{BTreeMap, BTreeSet};
+use test_manager::TestManager;
 
-/// A small generator of our own, so that a seed means the same next year.
+/// A small random generator of our own, so that seeds stay valid.
 struct Chance(u64);
 
 impl Chance {
@@ -28,7 +28,7 @@ impl Chance {
         &choices[usize::try_from(self.below(number)).expect("there are few")]
     }
 
-    /// A change to a system of a few components; some make no sense, and are refused.
+    /// A random change to a system of a few components; some are invalid and refused.
     fn change(&mut self, there: &BTreeMap<String, bool>) -> Value {
         let all: Vec<String> = (0..6).map(|number| format!("c{number}")).collect();
         let mut edits = Vec::new();
@@ -58,16 +58,16 @@ async fn states(client: &Client) -> BTreeMap<String, bool> {
 }
 
 #[tokio::test]
-async fn the_end_is_the_predicted_one_and_nobody_stops_who_was_not_named() {
-    let stand = Stand::new("forecast");
-    let client = stand.client();
+async fn the_end_is_as_predicted_and_only_predicted_components_stop() {
+    let manager = TestManager::new("forecast");
+    let client = manager.client();
     let vms = json!({ "edits": [{ "add-vm": { "name": "v0" } }, { "add-vm": { "name": "v1" } }] });
     let _: Accepted = client.post("/v1/changes", &vms).await.unwrap();
     let (mut made, mut different, mut stopped_any) = (0, 0, 0);
     for seed in 0..300 {
         let before = states(&client).await;
         let change = Chance(seed).change(&before);
-        // Some changes make no sense; those are refused either way, and nothing is to be learnt from them.
+        // Invalid changes are refused either way, and show nothing.
         let Ok(plan) = client.post::<Plan>("/v1/changes?dry-run=true", &change).await else { continue };
         let predicted = plan.forecast;
         let accepted: Accepted = client.post("/v1/changes", &change).await.unwrap();
@@ -84,7 +84,7 @@ async fn the_end_is_the_predicted_one_and_nobody_stops_who_was_not_named() {
             };
             assert!(fits, "seed {seed}: {difference:?}: {change:#}");
         }
-        // Whoever stopped was said to, or leaves.
+        // A component that stopped was predicted to stop, or is being removed.
         let stopped = record.events.iter().filter(|event| event.state == Some(ComponentStatus::Stopping));
         let stopped: BTreeSet<&String> = stopped.filter_map(|event| event.component.as_ref()).collect();
         let removed = |name: &&String| {
@@ -99,14 +99,14 @@ async fn the_end_is_the_predicted_one_and_nobody_stops_who_was_not_named() {
         made += 1;
         different += usize::from(!predicted.differences.is_empty());
     }
-    // Enough has happened for this to mean something.
+    // Enough has happened for this test to be meaningful.
     assert!(made > 60 && different > 40 && stopped_any > 20, "{made}, {different}, {stopped_any}");
 }
 
 #[tokio::test]
-async fn a_provider_that_never_starts_keeps_nobody_up() {
-    let stand = Stand::new("idle-provider");
-    let client = stand.client();
+async fn a_provider_that_never_starts_does_not_keep_its_clients_up() {
+    let manager = TestManager::new("idle-provider");
+    let client = manager.client();
     let add = |name: &str, needs: bool| {
         let imports = if needs { json!({ "need": { "export": "x" } }) } else { json!({}) };
         json!({ "add-component": { "name": name, "vm": "v", "imports": imports, "exports": { "x": {} } } })

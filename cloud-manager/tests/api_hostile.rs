@@ -1,6 +1,6 @@
-//! Whatever comes from outside is answered with what is wrong with it; nothing breaks, and nobody else notices.
+//! Malformed and hostile input is answered with an error; nothing breaks, and other clients do not notice.
 
-mod stand;
+mod test_manager;
 
 use cloud_manager::{
     api::Settings,
@@ -16,8 +16,8 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 use serde_json::json;
-use stand::Stand;
 use std::time::Duration;
+use test_manager::TestManager;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     time::timeout,
@@ -35,7 +35,7 @@ async fn answered(client: &Client, method: Method, path: &str, body: Vec<u8>) ->
     }
 }
 
-/// Bodies that are nearly right: words of the language in the wrong places, cut off, or anything at all.
+/// Bodies that are almost valid: words of the language in the wrong places, truncated, or arbitrary bytes.
 fn bodies() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         Just("{"),
@@ -67,8 +67,8 @@ fn bodies() -> impl Strategy<Value = Vec<u8>> {
 
 #[tokio::test]
 async fn no_body_breaks_the_manager() {
-    let stand = Stand::new("garbage");
-    let client = stand.client();
+    let manager = TestManager::new("garbage");
+    let client = manager.client();
     let mut runner = TestRunner::new(Config::default());
     let paths = ["/v1/changes?dry-run=true", "/v1/changes", "/v1/tokens", "/v1/join-tokens"];
     for round in 0..300 {
@@ -82,8 +82,8 @@ async fn no_body_breaks_the_manager() {
 
 #[tokio::test]
 async fn no_address_breaks_the_manager() {
-    let stand = Stand::new("addresses-hostile");
-    let client = stand.client();
+    let manager = TestManager::new("addresses-hostile");
+    let client = manager.client();
     for path in [
         "/",
         "/v1",
@@ -110,57 +110,57 @@ async fn no_address_breaks_the_manager() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_long_is_refused_and_a_stranger_may_not_even_send_one() {
+async fn a_body_that_is_too_long_is_refused_and_one_without_a_token_is_not_read() {
     let settings = Settings { body_bytes_max: 1_000, ..Settings::default() };
-    let stand = Stand::with("size", settings, 100);
-    let client = stand.client();
+    let manager = TestManager::with("size", settings, 100);
+    let client = manager.client();
     let body = |bytes: usize| format!("{{\"edits\":[],\"strategy\":\"{}\"}}", "x".repeat(bytes)).into_bytes();
     assert_eq!(answered(&client, Method::POST, "/v1/changes", body(2_000)).await, 413);
     assert_eq!(answered(&client, Method::POST, "/v1/changes", body(500)).await, 400);
-    assert_eq!(answered(&stand.client_with("nobody"), Method::POST, "/v1/changes", body(100)).await, 401);
+    assert_eq!(answered(&manager.client_with("nobody"), Method::POST, "/v1/changes", body(100)).await, 401);
 }
 
 #[tokio::test]
-async fn who_is_slow_is_closed_and_who_is_not_is_served_meanwhile() {
+async fn slow_connections_are_closed_and_others_are_served_meanwhile() {
     let patience = Duration::from_millis(1_500);
     let settings = Settings { head_timeout: patience, body_timeout: patience, ..Settings::default() };
-    let stand = Stand::with("slow", settings, 100);
-    // One says nothing, one begins a head, one begins a body.
-    let mut silent = stand.raw().await;
-    let mut beginner = stand.raw().await;
+    let manager = TestManager::with("slow", settings, 100);
+    // One sends nothing, one starts a head, one starts a body.
+    let mut silent = manager.raw().await;
+    let mut beginner = manager.raw().await;
     beginner.write_all(b"GET /v1/health HT").await.unwrap();
-    let mut dawdler = stand.raw().await;
+    let mut dawdler = manager.raw().await;
     let head = format!(
         "POST /v1/changes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: 100\r\n\r\n{{",
-        stand.access.token
+        manager.access.token
     );
     dawdler.write_all(head.as_bytes()).await.unwrap();
-    assert!(stand.client().get::<Well>("/v1/health").await.is_ok());
+    assert!(manager.client().get::<Well>("/v1/health").await.is_ok());
     let mut text = String::new();
     for stream in [&mut silent, &mut beginner, &mut dawdler] {
         text.clear();
         let end = timeout(Duration::from_secs(20), stream.read_to_string(&mut text)).await;
-        // However it is closed, it is closed.
+        // It is closed, one way or another.
         end.expect("the manager closes it").ok();
     }
     assert!(text.starts_with("HTTP/1.1 408"), "{text}");
-    // Who does not even speak TLS is closed, too.
-    let mut plain = tokio::net::TcpStream::connect(stand.address).await.unwrap();
+    // A connection without a TLS handshake is closed as well.
+    let mut plain = tokio::net::TcpStream::connect(manager.address).await.unwrap();
     plain.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
     let mut bytes = Vec::new();
     timeout(Duration::from_secs(20), plain.read_to_end(&mut bytes)).await.expect("the manager closes it").ok();
 }
 
 #[tokio::test]
-async fn more_requests_than_there_is_room_for_are_told_to_come_back() {
+async fn requests_beyond_the_limit_are_answered_with_try_again() {
     let settings = Settings { requests_max: 1, ..Settings::default() };
-    let stand = Stand::with("room", settings, 100);
-    let client = stand.client();
+    let manager = TestManager::with("room", settings, 100);
+    let client = manager.client();
     // A body that never ends takes the only place.
-    let mut dawdler = stand.raw().await;
+    let mut dawdler = manager.raw().await;
     let head = format!(
         "POST /v1/changes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n",
-        stand.access.token
+        manager.access.token
     );
     dawdler.write_all(head.as_bytes()).await.unwrap();
     let mut bytes = [0; 64];
@@ -174,9 +174,9 @@ async fn more_requests_than_there_is_room_for_are_told_to_come_back() {
 }
 
 #[tokio::test]
-async fn a_client_believes_only_the_certificate_it_was_given() {
-    let (stand, other) = (Stand::new("genuine"), Stand::new("false"));
-    let mut access = stand.access.clone();
+async fn a_client_trusts_only_the_certificate_of_its_access_file() {
+    let (manager, other) = (TestManager::new("genuine"), TestManager::new("false"));
+    let mut access = manager.access.clone();
     access.certificate.clone_from(&other.access.certificate);
     let error = Client::new(&access).unwrap().get::<Well>("/v1/health").await.unwrap_err();
     assert!(matches!(error, ClientError::Stranger(..)), "{error}");

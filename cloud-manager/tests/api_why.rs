@@ -1,6 +1,6 @@
-//! Why something is not as it should be, told link by link: one story for each sort of reason.
+//! Why something is not as expected: one case for each sort of reason.
 
-mod stand;
+mod test_manager;
 
 use cloud_manager::document::{Accepted, Component, NewChange, RunningChange, Why};
 use protocol::{
@@ -8,10 +8,10 @@ use protocol::{
     manager::{CloudOutcome, Input, Request},
 };
 use serde_json::{Value, json};
-use stand::{Stand, stage::Move};
 use std::sync::Arc;
+use test_manager::{TestManager, stage::Move};
 
-/// A database, an application that needs it, and a page that needs that one, each on a VM of its own.
+/// A database, an application that needs it, and a page that needs the application, each on its own VM.
 fn shop() -> Value {
     json!({ "edits": [
         { "add-vm": { "name": "data", "cloud": "local" } },
@@ -27,11 +27,11 @@ fn shop() -> Value {
     ] })
 }
 
-/// A happening to a stand, in words of its own.
-type Story = &'static [fn(&Stand)];
+/// Actions on a test manager.
+type Actions = &'static [fn(&TestManager)];
 
-/// Each: what it shows, what happens around the making of the shop, of whom is asked, and what is told.
-const STORIES: &[(&str, Story, Story, &str, &str)] = &[
+/// Each case: what it shows, the actions before and after the shop is created, what is asked about, and the answer.
+const CASES: &[(&str, Actions, Actions, &str, &str)] = &[
     ("all is well", &[], &[], "app", "well\napp on vm web is started\n"),
     ("a VM whose components all run", &[], &[], "data", "well\nvm data answers, and its only component is started\n"),
     (
@@ -116,12 +116,12 @@ database on vm data does not exist yet: its VM has not joined
         "\
 app on vm web was started when its agent last reported
   vm web does not answer; its components may still be running
-! start the agent of vm webagain, or repair the network between it and the manager
+! start the agent of vm web again, or repair the network between it and the manager
 ! holdfast vm lost web declares it lost, if it will never come back
 ",
     ),
     (
-        "a provider is silent, and its client goes on",
+        "a provider does not answer, and its client keeps running",
         &[],
         &[silent_web],
         "page",
@@ -129,7 +129,7 @@ app on vm web was started when its agent last reported
 page on vm edge is started, but uses a provider whose VM does not answer
   app on vm web was started when its agent last reported
     vm web does not answer; its components may still be running
-! start the agent of vm webagain, or repair the network between it and the manager
+! start the agent of vm web again, or repair the network between it and the manager
 ! holdfast vm lost web declares it lost, if it will never come back
 ",
     ),
@@ -175,7 +175,7 @@ database on vm data is started and is to stop; one client has to return its loan
 ",
     ),
     (
-        "one that is to go waits for a client that is not heard of",
+        "a removal waits for a client that does not answer",
         &[],
         &[slow_hosts, silent_web, remove_all],
         "database",
@@ -183,7 +183,7 @@ database on vm data is started and is to stop; one client has to return its loan
 database on vm data is started and is to be removed; one client has to return its loan first
   app on vm web was started when its agent last reported
     vm web does not answer; its components may still be running
-! start the agent of vm webagain, or repair the network between it and the manager
+! start the agent of vm web again, or repair the network between it and the manager
 ! holdfast vm lost web declares it lost, if it will never come back
 ",
     ),
@@ -227,7 +227,7 @@ third on vm edge is not ordered yet: it waits for a change in progress
 ",
     ),
     (
-        "one that died is told with how often",
+        "deaths are counted",
         &[],
         &[slow_hosts, database_dies],
         "database",
@@ -237,7 +237,7 @@ database on vm data is stopped: its host is preparing it, or pausing before a re
 ",
     ),
     (
-        "of two of one name both are told",
+        "two components with the same name are both explained",
         &[],
         &[slow_hosts, replace_page],
         "page",
@@ -264,14 +264,14 @@ left on vm data is starting
 ];
 
 #[tokio::test]
-async fn every_sort_of_reason_is_told_to_its_end() {
+async fn every_sort_of_reason_is_explained_to_its_root() {
     let mut misfits = String::new();
-    for (number, (what, before, after, name, told)) in STORIES.iter().enumerate() {
-        let stand = Stand::new(&format!("why-{number}"));
-        before.iter().for_each(|it| it(&stand));
-        let _: Accepted = stand.client().post("/v1/changes", &shop()).await.expect("the shop is accepted");
-        after.iter().for_each(|it| it(&stand));
-        let answers: Vec<Why> = stand.client().get(&format!("/v1/why/{name}")).await.expect("there is an answer");
+    for (number, (what, before, after, name, told)) in CASES.iter().enumerate() {
+        let manager = TestManager::new(&format!("why-{number}"));
+        before.iter().for_each(|it| it(&manager));
+        let _: Accepted = manager.client().post("/v1/changes", &shop()).await.expect("the shop is accepted");
+        after.iter().for_each(|it| it(&manager));
+        let answers: Vec<Why> = manager.client().get(&format!("/v1/why/{name}")).await.expect("there is an answer");
         let shown: Vec<String> = answers.iter().map(shown).collect();
         let shown = shown.join("----\n");
         if shown != *told {
@@ -282,50 +282,50 @@ async fn every_sort_of_reason_is_told_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_vm_that_is_to_go_waits_for_its_components_before_it_waits_for_the_cloud() {
-    let stand = Stand::new("why-empty");
-    let client = stand.client();
+async fn removing_a_vm_waits_for_its_components_and_then_for_the_cloud() {
+    let manager = TestManager::new("why-empty");
+    let client = manager.client();
     let _: Accepted = client.post("/v1/changes", &shop()).await.expect("the shop is accepted");
     let waits = || async {
         let changes: Vec<RunningChange> = client.get("/v1/changes").await.expect("there are changes");
         changes[0].waits_for.iter().filter(|it| it.contains("vm edge")).cloned().collect::<Vec<_>>()
     };
-    slow_hosts(&stand);
-    remove_all(&stand);
+    slow_hosts(&manager);
+    remove_all(&manager);
     assert_eq!(waits().await, ["vm edge to be empty"]);
-    slow_clouds(&stand);
+    slow_clouds(&manager);
     assert_eq!(waits().await, ["the cloud to destroy vm edge"]);
 }
 
 #[tokio::test]
-async fn a_change_does_not_say_what_an_agent_will_do_that_has_yet_to_hear_of_it() {
-    let stand = Stand::new("why-unanswered");
-    let client = stand.client();
+async fn a_change_lists_only_the_missing_answer_of_an_agent_that_has_not_acknowledged() {
+    let manager = TestManager::new("why-unanswered");
+    let client = manager.client();
     let _: Accepted = client.post("/v1/changes", &shop()).await.expect("the shop is accepted");
     let waits = || async {
         let changes: Vec<RunningChange> = client.get("/v1/changes").await.expect("there are changes");
         changes[0].waits_for.iter().filter(|it| !it.starts_with("app") && !it.starts_with("page")).cloned().collect()
     };
-    slow_orders(&stand);
-    restart_database(&stand);
+    slow_orders(&manager);
+    restart_database(&manager);
     let told: Vec<String> = waits().await;
     assert_eq!(told, ["vm data to answer", "database to restart"]);
-    slow_hosts(&stand);
+    slow_hosts(&manager);
     let told: Vec<String> = waits().await;
     assert_eq!(told, ["database to restart, which waits for app to return app.db → database.sql"]);
 }
 
 #[tokio::test]
-async fn a_change_that_waits_for_one_that_needs_a_person_needs_a_person() {
-    let stand = Stand::new("why-stuck");
-    let client = stand.client();
+async fn a_change_that_waits_for_one_that_requires_manual_action_says_so() {
+    let manager = TestManager::new("why-stuck");
+    let client = manager.client();
     let _: Accepted = client.post("/v1/changes", &shop()).await.expect("the shop is accepted");
-    slow_hosts(&stand);
+    slow_hosts(&manager);
     let patience = json!({ "start": { "retries": 0, "pause_ms_first": 0 } });
     let new = json!({ "add-component": { "name": "new", "vm": "edge", "patience": patience } });
-    ask_by(&stand, "up-then-down", &json!([new, { "restart-component": "app" }]));
-    stand.direct(|theatre| theatre.stage.fail("new"));
-    ask(&stand, &json!([{ "restart-component": "app" }]));
+    ask_by(&manager, "up-then-down", &json!([new, { "restart-component": "app" }]));
+    manager.act(|backend| backend.stage.fail("new"));
+    ask(&manager, &json!([{ "restart-component": "app" }]));
     let changes: Vec<RunningChange> = client.get("/v1/changes").await.expect("there are changes");
     let told: Vec<_> = changes.iter().map(|it| (it.stuck_on.clone(), it.waits_for.clone())).collect();
     let person = "new to start, which waits for an operator to retry or skip its failed start".to_owned();
@@ -334,9 +334,9 @@ async fn a_change_that_waits_for_one_that_needs_a_person_needs_a_person() {
 }
 
 #[tokio::test]
-async fn of_many_the_one_that_needs_a_person_is_told_first() {
-    let stand = Stand::new("why-many");
-    slow_hosts(&stand);
+async fn components_that_require_manual_action_are_listed_first() {
+    let manager = TestManager::new("why-many");
+    slow_hosts(&manager);
     let mut edits = vec![json!({ "add-vm": { "name": "v" } })];
     let provider = |number: u32| {
         json!({ "add-component": { "name": format!("p{number}"), "vm": "v", "exports": { "x": {} },
@@ -347,14 +347,14 @@ async fn of_many_the_one_that_needs_a_person_is_told_first() {
         json!({ "add-component": { "name": "c", "vm": "v", "imports": { "x": { "export": "x", "strong": 20 } } } }),
     );
     edits.extend((0..20).map(|number| json!({ "bind": format!("c.x → p{number}.x") })));
-    ask(&stand, &json!(edits));
-    stand.direct(|theatre| theatre.stage.fail("p13"));
-    let why: Vec<Why> = stand.client().get("/v1/why/c").await.expect("there is an answer");
+    ask(&manager, &json!(edits));
+    manager.act(|backend| backend.stage.fail("p13"));
+    let why: Vec<Why> = manager.client().get("/v1/why/c").await.expect("there is an answer");
     assert!(why[0].reasons[1].says.starts_with("p13 on vm v: start failed"), "{why:#?}");
     assert_eq!(why[0].reasons.last().map(|it| it.says.as_str()), Some("and 15 more"));
-    let why: Vec<Why> = stand.client().get("/v1/why/v").await.expect("there is an answer");
+    let why: Vec<Why> = manager.client().get("/v1/why/v").await.expect("there is an answer");
     assert!(why[0].reasons[1].says.starts_with("p13 on vm v: start failed"), "{why:#?}");
-    let all: Vec<Component> = stand.client().get("/v1/components").await.expect("there are components");
+    let all: Vec<Component> = manager.client().get("/v1/components").await.expect("there are components");
     let client = all.iter().find(|it| it.name == "c").expect("it is there");
     assert_eq!(client.waits_for.first().map(String::as_str), Some("p13 (failed to start) for x"));
 }
@@ -370,103 +370,103 @@ fn shown(why: &Why) -> String {
     text
 }
 
-fn slow_hosts(stand: &Stand) {
-    stand.hold_back(|it| matches!(it, Move::Finish(..)));
+fn slow_hosts(manager: &TestManager) {
+    manager.hold_back(|it| matches!(it, Move::Finish(..)));
 }
 
-fn slow_orders(stand: &Stand) {
-    stand.hold_back(|it| matches!(it, Move::Order(_)));
+fn slow_orders(manager: &TestManager) {
+    manager.hold_back(|it| matches!(it, Move::Order(_)));
 }
 
-fn slow_clouds(stand: &Stand) {
-    stand.hold_back(|it| matches!(it, Move::Cloud(_)));
+fn slow_clouds(manager: &TestManager) {
+    manager.hold_back(|it| matches!(it, Move::Cloud(_)));
 }
 
-fn fail_database(stand: &Stand) {
-    stand.direct(|theatre| theatre.stage.fail("database"));
+fn fail_database(manager: &TestManager) {
+    manager.act(|backend| backend.stage.fail("database"));
 }
 
-fn no_room(stand: &Stand) {
-    stand.direct(|theatre| {
-        let outcome = CloudOutcome::CreateFailed(theatre.stage.vm("data"), Arc::from("no room"));
-        theatre.stage.tell_manager(Input::FromCloud(outcome));
+fn no_room(manager: &TestManager) {
+    manager.act(|backend| {
+        let outcome = CloudOutcome::CreateFailed(backend.stage.vm("data"), Arc::from("no room"));
+        backend.stage.tell_manager(Input::FromCloud(outcome));
     });
 }
 
-fn silent_web(stand: &Stand) {
-    stand.direct(|theatre| {
-        let vm = theatre.stage.vm("web");
-        theatre.stage.lose(vm);
-        theatre.stage.tell_manager(Input::FromCloud(CloudOutcome::Silent(vm)));
+fn silent_web(manager: &TestManager) {
+    manager.act(|backend| {
+        let vm = backend.stage.vm("web");
+        backend.stage.lose(vm);
+        backend.stage.tell_manager(Input::FromCloud(CloudOutcome::Silent(vm)));
     });
 }
 
-fn lose_data(stand: &Stand) {
-    stand.direct(|theatre| {
-        let vm = theatre.stage.vm("data");
-        theatre.stage.lose(vm);
-        theatre.stage.tell_manager(Input::FromCloud(CloudOutcome::Lost(vm)));
+fn lose_data(manager: &TestManager) {
+    manager.act(|backend| {
+        let vm = backend.stage.vm("data");
+        backend.stage.lose(vm);
+        backend.stage.tell_manager(Input::FromCloud(CloudOutcome::Lost(vm)));
     });
 }
 
-fn database_dies(stand: &Stand) {
-    stand.direct(|theatre| {
-        let (vm, component) = theatre.stage.place("database");
+fn database_dies(manager: &TestManager) {
+    manager.act(|backend| {
+        let (vm, component) = backend.stage.place("database");
         let outcome = HostOutcome::Died { component, serial: 1, detail: Arc::from("exit code 1") };
-        theatre.stage.tell_agent(vm, agent::Input::FromHost(outcome));
+        backend.stage.tell_agent(vm, agent::Input::FromHost(outcome));
     });
 }
 
-fn restart_database(stand: &Stand) {
-    ask(stand, &json!([{ "restart-component": "database" }]));
+fn restart_database(manager: &TestManager) {
+    ask(manager, &json!([{ "restart-component": "database" }]));
 }
 
-fn remove_all(stand: &Stand) {
-    ask(stand, &json!([{ "remove-vm": "data" }, { "remove-vm": "web" }, { "remove-vm": "edge" }]));
+fn remove_all(manager: &TestManager) {
+    ask(manager, &json!([{ "remove-vm": "data" }, { "remove-vm": "web" }, { "remove-vm": "edge" }]));
 }
 
-fn replace_page(stand: &Stand) {
+fn replace_page(manager: &TestManager) {
     let page = json!({ "name": "page", "vm": "edge", "imports": { "app": { "export": "http" } } });
     let edits = json!([{ "remove-component": "page" }, { "add-component": page }, { "bind": "page.app → app.http" }]);
-    ask_by(stand, "down-then-up", &edits);
+    ask_by(manager, "down-then-up", &edits);
 }
 
-fn page_for_page(stand: &Stand) {
+fn page_for_page(manager: &TestManager) {
     let page = json!({ "name": "new", "vm": "edge", "imports": { "app": { "export": "http" } } });
     let edits = json!([{ "remove-component": "page" }, { "add-component": page }, { "bind": "new.app → app.http" }]);
-    ask_by(stand, "up-then-down", &edits);
+    ask_by(manager, "up-then-down", &edits);
 }
 
-fn restart_app_and_add(stand: &Stand) {
+fn restart_app_and_add(manager: &TestManager) {
     let page = json!({ "name": "new", "vm": "edge", "imports": { "app": { "export": "http" } } });
     let edits = json!([{ "restart-component": "app" }, { "add-component": page }, { "bind": "new.app → app.http" }]);
-    ask_by(stand, "down-then-up", &edits);
+    ask_by(manager, "down-then-up", &edits);
 }
 
-fn third_page(stand: &Stand) {
+fn third_page(manager: &TestManager) {
     let page = json!({ "name": "third", "vm": "edge", "imports": { "app": { "export": "http" } } });
-    ask(stand, &json!([{ "add-component": page }, { "bind": "third.app → app.http" }]));
+    ask(manager, &json!([{ "add-component": page }, { "bind": "third.app → app.http" }]));
 }
 
-fn add_friends(stand: &Stand) {
+fn add_friends(manager: &TestManager) {
     let friend = |name: &str| {
         json!({ "add-component": { "name": name, "vm": "data", "exports": { "x": {} },
             "imports": { "friend": { "export": "x", "weak": 1 } } } })
     };
     ask(
-        stand,
+        manager,
         &json!([friend("left"), friend("right"), { "bind": "left.friend → right.x" }, { "bind": "right.friend → left.x" }]),
     );
 }
 
-fn ask(stand: &Stand, edits: &Value) {
-    ask_by(stand, "together", edits);
+fn ask(manager: &TestManager, edits: &Value) {
+    ask_by(manager, "together", edits);
 }
 
 /// Asks for a change behind the manager, where a story need not wait for an answer.
-fn ask_by(stand: &Stand, strategy: &str, edits: &Value) {
+fn ask_by(manager: &TestManager, strategy: &str, edits: &Value) {
     let change = json!({ "strategy": strategy, "edits": edits });
     let change: NewChange = serde_json::from_value(change).expect("it is a change");
     let (change, _) = change.read().expect("it is well written");
-    stand.direct(|theatre| theatre.ask(Request::Make(change)));
+    manager.act(|backend| backend.ask(Request::Make(change)));
 }

@@ -1,4 +1,4 @@
-//! Two engines around the smallest machines that have something to say to each other.
+//! Two engines around a minimal machine that sends messages to its peer.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
@@ -20,34 +20,34 @@ use tokio::time::timeout;
 const LEFT: PeerId = PeerId(1);
 const RIGHT: PeerId = PeerId(2);
 
-/// Says what it is told to say, tells what it hears, and counts both.
+/// Sends the words of its local events, reports what it receives, and counts both.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-struct Parrot {
-    said: u64,
-    heard: u64,
+struct Echo {
+    sent: u64,
+    received: u64,
 }
 
-/// The word on which a parrot breaks.
+/// The word on which the machine panics.
 const FATAL: &[u8] = b"fatal";
 
-impl Machine for Parrot {
-    /// To whom, and what.
+impl Machine for Echo {
+    /// The receiver, and the word.
     type LocalEvent = (PeerId, Vec<u8>);
     type Effect = Vec<u8>;
 
     fn receive(&mut self, _: Moment, from: PeerId, payload: &[u8]) -> Vec<Output<Vec<u8>>> {
-        assert_ne!(payload, FATAL, "a parrot broke");
-        self.heard += 1;
+        assert_ne!(payload, FATAL, "a machine broke");
+        self.received += 1;
         let mut outputs = vec![Output::Effect(payload.to_vec())];
         if let Some(word) = payload.strip_prefix(b"repeat ") {
             outputs.push(Output::Send(from, word.to_vec()));
-            self.said += 1;
+            self.sent += 1;
         }
         outputs
     }
 
     fn witness(&mut self, _: Moment, (to, word): (PeerId, Vec<u8>)) -> Vec<Output<Vec<u8>>> {
-        self.said += 1;
+        self.sent += 1;
         vec![Output::Send(to, word)]
     }
 
@@ -61,44 +61,44 @@ impl Machine for Parrot {
     }
 
     fn save(&self) -> Result<Vec<u8>, Error> {
-        Ok([self.said.to_le_bytes(), self.heard.to_le_bytes()].concat())
+        Ok([self.sent.to_le_bytes(), self.received.to_le_bytes()].concat())
     }
 
     fn restore(self, bytes: &[u8]) -> Option<Self> {
-        let (said, heard) = bytes.split_first_chunk()?;
-        Some(Self { said: u64::from_le_bytes(*said), heard: u64::from_le_bytes(heard.try_into().ok()?) })
+        let (sent, received) = bytes.split_first_chunk()?;
+        Some(Self { sent: u64::from_le_bytes(*sent), received: u64::from_le_bytes(received.try_into().ok()?) })
     }
 }
 
-/// Hands on what a parrot heard.
-struct Ear {
-    heard: mpsc::UnboundedSender<Vec<u8>>,
+/// Forwards what a machine received.
+struct Forwarder {
+    received: mpsc::UnboundedSender<Vec<u8>>,
     address: mpsc::UnboundedSender<SocketAddr>,
 }
 
-impl EffectHandler<Parrot> for Ear {
-    fn begin(&self, _: &Parrot, address: SocketAddr, _: ractor::ActorRef<Message<Parrot>>) {
+impl EffectHandler<Echo> for Forwarder {
+    fn begin(&self, _: &Echo, address: SocketAddr, _: ractor::ActorRef<Message<Echo>>) {
         let _ = self.address.send(address);
     }
 
     fn carry_out(&self, word: Vec<u8>) {
-        let _ = self.heard.send(word);
+        let _ = self.received.send(word);
     }
 
     fn notice(&self, _: Event) {}
 }
 
-/// A parrot in its cage.
-struct Cage {
-    kept: Kept<Parrot>,
-    heard: mpsc::UnboundedReceiver<Vec<u8>>,
+/// A machine with its engine.
+struct Node {
+    kept: Kept<Echo>,
+    received: mpsc::UnboundedReceiver<Vec<u8>>,
     address: SocketAddr,
 }
 
-impl Cage {
+impl Node {
     async fn open(place: &Path, identity: Identity, listen: SocketAddr, held: Vec<(PeerId, SocketAddr)>) -> Self {
         let data = Arc::new(DataDirectory::open(&place.join(identity.certified().peer.to_string())).unwrap());
-        let (heard, hearing) = mpsc::unbounded_channel();
+        let (received, hearing) = mpsc::unbounded_channel();
         let (address, mut addresses) = mpsc::unbounded_channel();
         let opening = Opening {
             incarnation: data.incarnation().unwrap(),
@@ -108,11 +108,11 @@ impl Cage {
             held,
             identity_calls: None,
             links: link::Settings::default(),
-            machine: Parrot::default(),
-            effects: Arc::new(Ear { heard, address }),
+            machine: Echo::default(),
+            effects: Arc::new(Forwarder { received, address }),
         };
         let kept = engine::keep(opening).await.unwrap();
-        Self { kept, heard: hearing, address: addresses.recv().await.unwrap() }
+        Self { kept, received: hearing, address: addresses.recv().await.unwrap() }
     }
 
     fn say(&self, to: PeerId, word: &[u8]) {
@@ -120,7 +120,7 @@ impl Cage {
     }
 
     async fn next(&mut self) -> Vec<u8> {
-        timeout(PATIENCE, self.heard.recv()).await.unwrap().unwrap()
+        timeout(PATIENCE, self.received.recv()).await.unwrap().unwrap()
     }
 }
 
@@ -136,8 +136,8 @@ impl Aviary {
         Self { scratch, authority }
     }
 
-    async fn cage(&self, who: PeerId, listen: SocketAddr, held: Vec<(PeerId, SocketAddr)>) -> Cage {
-        Cage::open(self.scratch.path(), identity(self.scratch.path(), &self.authority, who), listen, held).await
+    async fn node(&self, who: PeerId, listen: SocketAddr, held: Vec<(PeerId, SocketAddr)>) -> Node {
+        Node::open(self.scratch.path(), identity(self.scratch.path(), &self.authority, who), listen, held).await
     }
 
     fn journal(&self, who: PeerId) -> std::path::PathBuf {
@@ -150,24 +150,24 @@ fn anywhere() -> SocketAddr {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_said_arrives_once_and_in_order_across_restarts_and_the_journals_tell_it_again() {
+async fn messages_arrive_once_and_in_order_across_restarts_and_the_journals_replay_them() {
     let aviary = Aviary::new("engine");
-    let mut right = aviary.cage(RIGHT, anywhere(), vec![]).await;
-    let mut left = aviary.cage(LEFT, anywhere(), vec![(RIGHT, right.address)]).await;
+    let mut right = aviary.node(RIGHT, anywhere(), vec![]).await;
+    let mut left = aviary.node(LEFT, anywhere(), vec![(RIGHT, right.address)]).await;
     for round in 0..4_u32 {
         for word in 0..50 {
             left.say(RIGHT, format!("repeat {round}.{word}").as_bytes());
         }
         if round == 1 {
-            // It goes without having heard the answers, and goes on from its journal.
+            // It is stopped before it has received the answers, and continues from its journal.
             left.kept.close().await;
-            left = aviary.cage(LEFT, anywhere(), vec![(RIGHT, right.address)]).await;
+            left = aviary.node(LEFT, anywhere(), vec![(RIGHT, right.address)]).await;
         }
         if round == 2 {
             let (address, peer) = (right.address, (LEFT, left.address));
             assert!(left.kept.caller().tell(Message::HangUp(RIGHT)));
             right.kept.close().await;
-            right = aviary.cage(RIGHT, address, vec![peer]).await;
+            right = aviary.node(RIGHT, address, vec![peer]).await;
         }
     }
     left.say(RIGHT, b"repeat end");
@@ -175,9 +175,9 @@ async fn what_is_said_arrives_once_and_in_order_across_restarts_and_the_journals
     left.kept.close().await;
     right.kept.close().await;
 
-    // What left sent, as its journal tells it, is what right received, as right's journal has it; and back.
+    // What left sent, according to its journal, is what right received, according to its own; and vice versa.
     for (from, to) in [(LEFT, RIGHT), (RIGHT, LEFT)] {
-        let told = engine::retell(Parrot::default(), &aviary.journal(from)).unwrap();
+        let told = engine::retell(Echo::default(), &aviary.journal(from)).unwrap();
         let sent: Vec<Vec<u8>> = told
             .into_iter()
             .flat_map(|step| step.outputs)
@@ -186,7 +186,7 @@ async fn what_is_said_arrives_once_and_in_order_across_restarts_and_the_journals
                 _ => None,
             })
             .collect();
-        let received: Vec<Vec<u8>> = engine::retell(Parrot::default(), &aviary.journal(to))
+        let received: Vec<Vec<u8>> = engine::retell(Echo::default(), &aviary.journal(to))
             .unwrap()
             .into_iter()
             .filter_map(|step| match step.entry {
@@ -200,18 +200,18 @@ async fn what_is_said_arrives_once_and_in_order_across_restarts_and_the_journals
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_machine_that_fails_twice_in_the_same_way_halts_the_program_and_loses_nothing() {
+async fn a_machine_that_panics_twice_in_the_same_way_halts_the_program_and_loses_nothing() {
     let aviary = Aviary::new("engine-panic");
-    let mut right = aviary.cage(RIGHT, anywhere(), vec![]).await;
-    let left = aviary.cage(LEFT, anywhere(), vec![(RIGHT, right.address)]).await;
+    let mut right = aviary.node(RIGHT, anywhere(), vec![]).await;
+    let left = aviary.node(LEFT, anywhere(), vec![(RIGHT, right.address)]).await;
     left.say(RIGHT, b"hello");
     assert_eq!(right.next().await, b"hello");
     left.say(RIGHT, FATAL);
     let halted = timeout(PATIENCE, right.kept.halted()).await.unwrap();
     let Some(Error::Panicked { what, journal }) = halted else { panic!("{halted:?}") };
-    assert!(what.contains("a parrot broke"), "{what}");
+    assert!(what.contains("a machine broke"), "{what}");
     assert_eq!(journal, aviary.journal(RIGHT));
-    // The trace ends with what broke it.
+    // The trace ends with the input that caused the panic.
     let last = journal::history(&journal).unwrap().pop().unwrap();
     let Some(Entry::Received { payload, .. }) = Entry::decode(&last.bytes) else { panic!("{last:?}") };
     assert_eq!(payload, FATAL);
@@ -219,10 +219,10 @@ async fn a_machine_that_fails_twice_in_the_same_way_halts_the_program_and_loses_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_long_past_is_cut_short_by_snapshots() {
+async fn snapshots_shorten_the_replay_of_a_long_history() {
     let aviary = Aviary::new("engine-snapshot");
-    let mut right = aviary.cage(RIGHT, anywhere(), vec![]).await;
-    let left = aviary.cage(LEFT, anywhere(), vec![(RIGHT, right.address)]).await;
+    let mut right = aviary.node(RIGHT, anywhere(), vec![]).await;
+    let left = aviary.node(LEFT, anywhere(), vec![(RIGHT, right.address)]).await;
     for _ in 0..25_000 {
         left.say(RIGHT, b"word");
     }
@@ -232,7 +232,7 @@ async fn a_long_past_is_cut_short_by_snapshots() {
     right.kept.close().await;
     let found = journal::read(&aviary.journal(RIGHT)).unwrap();
     assert!(found.records.len() < 20_000, "{} records are left to step", found.records.len());
-    let past = engine::recover(Parrot::default(), &found, &aviary.journal(RIGHT)).unwrap();
-    assert_eq!(past.machine, Parrot { said: 0, heard: 25_000 });
+    let past = engine::recover(Echo::default(), &found, &aviary.journal(RIGHT)).unwrap();
+    assert_eq!(past.machine, Echo { sent: 0, received: 25_000 });
     left.kept.close().await;
 }

@@ -1,4 +1,4 @@
-//! Joining and renewing over QUIC: the newcomer knows the manager by the token, the manager the newcomer by the token.
+//! Joining and renewing over QUIC: the token lets the new peer recognise the manager, and the manager the new peer.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 const HOUR: u64 = 3600;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_newcomer_joins_and_talks_to_the_manager() {
+async fn a_new_peer_joins_and_talks_to_the_manager() {
     let mut office = Office::open("talks").await;
     let token = office.invite(None).await;
     let web = office.join(&token, "web").await.unwrap();
@@ -29,18 +29,18 @@ async fn a_newcomer_joins_and_talks_to_the_manager() {
     office.manager.receive(PeerId(1), 1).await;
     office.manager.send(PeerId(1), "welcome").await.unwrap();
     agent.receive(PeerId::MANAGER, 1).await;
-    // What it was given is there in the next life, too.
+    // Its certificate is there after a restart, too.
     let found = Identity::load(&office.directory("web")).unwrap().unwrap();
     assert_eq!(found.certified(), web.certified());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn refusals_reach_the_newcomer_in_words() {
+async fn a_refused_peer_gets_the_reason() {
     let office = Office::open("refusals").await;
     let token = office.invite(Some("web")).await;
     refused(office.join(&token, "db").await, "valid for web only");
     office.join(&token, "web").await.unwrap();
-    // The same machine may ask again; another may not.
+    // The same machine may retry; another may not.
     office.join(&token, "web").await.unwrap();
     let thief = office.directory("thief");
     let web = VmName::parse("web").unwrap();
@@ -54,7 +54,7 @@ async fn a_false_manager_learns_nothing() {
     let office = Office::open("true").await;
     let impostor = Office::open("false").await;
     let token = office.invite(None).await;
-    // The token is for the true manager; at the false one's address the handshake fails, and the secret stays secret.
+    // The token is for the true manager; at the false one's address the handshake fails, and the secret is not revealed.
     let name = VmName::parse("web").unwrap();
     let misled = identity::join(&office.directory("web"), impostor.manager.address(), &token, &name).await;
     assert!(matches!(misled, Err(Error::Unreachable { .. })), "{misled:?}");
@@ -62,7 +62,7 @@ async fn a_false_manager_learns_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_certificate_is_renewed_while_the_link_stands() {
+async fn a_certificate_is_renewed_while_the_link_stays_up() {
     let mut office = Office::open("renewal").await;
     let token = office.invite(None).await;
     let web = office.join(&token, "web").await.unwrap();
@@ -82,7 +82,7 @@ async fn a_certificate_is_renewed_while_the_link_stands() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_peer_without_a_desk_lets_nobody_join() {
+async fn a_peer_without_an_authority_accepts_no_join_requests() {
     let office = Office::open("no-desk").await;
     let token = office.invite(None).await;
     let web = office.join(&token, "web").await.unwrap();
@@ -92,7 +92,7 @@ async fn a_peer_without_a_desk_lets_nobody_join() {
     assert!(matches!(refused, Err(Error::Unreachable { .. })), "{refused:?}");
 }
 
-/// A manager with its desk; the authority is owned by the task that sits there.
+/// A manager with its authority, which is owned by a task.
 struct Office {
     scratch: Scratch,
     manager: Station,
@@ -100,7 +100,7 @@ struct Office {
     _desk: JoinHandle<()>,
 }
 
-/// What the test wants from the authority.
+/// What the test asks of the authority.
 enum Ask {
     Invite(Option<VmName>, oneshot::Sender<JoinToken>),
     Revoke(PeerId, oneshot::Sender<()>),
@@ -114,7 +114,7 @@ impl Office {
         let (identity_calls, applications) = mpsc::channel(4);
         let (asks, asked) = mpsc::channel(4);
         let manager = Station::with_desk(&own, identity_calls);
-        Self { scratch, manager, asks, _desk: tokio::spawn(sit_at_the_desk(authority, applications, asked)) }
+        Self { scratch, manager, asks, _desk: tokio::spawn(serve_authority(authority, applications, asked)) }
     }
 
     fn directory(&self, name: &str) -> PathBuf {
@@ -142,7 +142,7 @@ impl Office {
     }
 }
 
-async fn sit_at_the_desk(
+async fn serve_authority(
     mut authority: Authority,
     mut applications: mpsc::Receiver<IdentityCall>,
     mut asked: mpsc::Receiver<Ask>,

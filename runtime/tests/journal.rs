@@ -12,7 +12,7 @@ use runtime::{DataDirectory, Error};
 use support::Scratch;
 
 #[test]
-fn records_come_back_in_order_and_numbers_go_on() {
+fn records_are_read_in_order_and_numbers_continue() {
     let scratch = Scratch::new("journal-order");
     let (mut journal, recovery, lock) = open(scratch.path(), Settings::default());
     assert!(recovery.records.is_empty());
@@ -28,7 +28,7 @@ fn records_come_back_in_order_and_numbers_go_on() {
 }
 
 #[test]
-fn what_is_not_committed_is_gone_as_if_it_had_never_been() {
+fn uncommitted_records_leave_no_trace() {
     let scratch = Scratch::new("journal-uncommitted");
     let (mut journal, _, lock) = open(scratch.path(), Settings::default());
     append_all(&mut journal, &["kept"]);
@@ -60,7 +60,7 @@ fn segments_follow_one_another_and_a_long_record_gets_a_longer_one() {
 }
 
 #[test]
-fn a_snapshot_bounds_the_replay_and_old_segments_go() {
+fn a_snapshot_bounds_the_replay_and_old_segments_are_removed() {
     let scratch = Scratch::new("journal-snapshot");
     let settings = Settings { segment_bytes: 512, snapshots_kept: 2 };
     let (mut journal, _, lock) = open(scratch.path(), settings.clone());
@@ -79,7 +79,7 @@ fn a_snapshot_bounds_the_replay_and_old_segments_go() {
     let snapshot = recovery.snapshot.unwrap();
     assert_eq!((snapshot.number, snapshot.state.as_slice()), (RecordNumber(50), b"state 5".as_slice()));
     assert_eq!(texts(&recovery.records), ["after"]);
-    // The last two snapshots stand, with every record after the older of them.
+    // The last two snapshots are kept, with every record after the older of them.
     assert_eq!(count_files(scratch.path(), "snapshot-"), 2);
     let history = journal::history(&scratch.path().join(journal::ROOM)).unwrap();
     assert_eq!(history.first().map(|record| record.number), Some(RecordNumber(41)));
@@ -87,7 +87,7 @@ fn a_snapshot_bounds_the_replay_and_old_segments_go() {
 }
 
 #[test]
-fn a_damaged_snapshot_is_passed_over_for_the_one_before() {
+fn a_damaged_snapshot_is_skipped_for_the_previous_one() {
     let scratch = Scratch::new("journal-damaged-snapshot");
     let (mut journal, _, lock) = open(scratch.path(), Settings::default());
     for text in ["one", "two"] {
@@ -173,7 +173,7 @@ fn two_programs_cannot_open_the_same_directory() {
 }
 
 #[test]
-fn a_record_too_long_is_refused_and_the_journal_goes_on() {
+fn a_record_too_long_is_refused_and_the_journal_stays_usable() {
     let scratch = Scratch::new("journal-long");
     let (mut journal, _, _lock) = open(scratch.path(), Settings::default());
     let long = vec![0; journal::RECORD_BYTES_MAX + 1];

@@ -1,7 +1,7 @@
-//! The journal with damaged bytes: every truncation, every flipped byte, and what was torn in the middle of a group.
+//! The journal with damaged bytes: every truncation, every flipped byte, and writes torn in the middle of a group.
 //!
-//! The rule to hold in mind: what is read is always a beginning of what was written, never anything else; and it may be
-//! shorter than what was durable only where the damage is in the last commit, where it looks like a torn write.
+//! The rule: what is read is always a prefix of what was written, never anything else; and it may be shorter than what was
+//! durable only where the damage is in the last commit, where it looks like a torn write.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
@@ -34,7 +34,7 @@ fn every_truncation_leaves_whole_groups_or_is_refused() {
                 assert_eq!(texts(&recovery), expected(groups), "cut at {length}");
                 let cut = recovery.cut.expect("a missing tail is reported");
                 assert_eq!(usize::try_from(cut.position.byte), Ok(ends[groups]), "cut at {length}");
-                // What was cut stays cut, and a second look finds nothing to report.
+                // What was cut stays cut, and a second open has nothing to report.
                 assert_eq!(reopen(scratch.path()).unwrap().cut, None);
             }
         }
@@ -113,7 +113,7 @@ fn a_group_torn_in_the_middle_counts_as_not_written() {
 }
 
 #[test]
-fn records_are_appended_behind_the_cut_and_the_chain_goes_on() {
+fn records_are_appended_after_a_cut_and_the_chain_continues() {
     let (scratch, segment) = written("append-after-cut");
     let whole = fs::read(&segment).unwrap();
     let ends = group_ends(&whole);

@@ -1,7 +1,7 @@
-//! The journal when the world is unkind: `kill -9` in the middle of appends, a full disk, a read-only directory.
+//! The journal under faults: `kill -9` in the middle of appends, a full disk, a read-only directory.
 //!
-//! The child process is this very test program, started again with one test chosen and a variable that says where to
-//! write; without the variable that test has nothing to do.
+//! The child process is this test program, started again with one test selected and a variable that says where to write;
+//! without the variable that test does nothing.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
@@ -20,7 +20,7 @@ use support::{Dice, Scratch};
 const DIRECTORY: &str = "HOLDFAST_TEST_JOURNAL";
 
 #[test]
-fn what_was_committed_survives_kill_nine() {
+fn committed_records_survive_kill_nine() {
     let scratch = Scratch::new("kill");
     let mut dice = Dice(7);
     let mut known = 0;
@@ -32,7 +32,7 @@ fn what_was_committed_survives_kill_nine() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // The child may have committed more than it managed to say.
+        // The child may have committed more than it has printed.
         for number in numbers(&mut lines) {
             known = number;
         }
@@ -52,7 +52,7 @@ fn what_was_committed_survives_kill_nine() {
 #[test]
 fn a_full_disk_is_a_clear_error_and_the_journal_reopens() {
     let scratch = Scratch::new("full");
-    // A limit on file size stands in for the disk: the system refuses the write in the same place.
+    // A limit on file size simulates the full disk: the system refuses the write in the same place.
     let mut child = start_child(scratch.path(), "trap '' XFSZ; ulimit -f 8; ");
     let lines: Vec<String> = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap).collect();
     assert!(child.wait().unwrap().success());
@@ -113,7 +113,7 @@ fn a_read_only_directory_is_a_clear_error() {
     }
     let opened = DataDirectory::open(scratch.path()).and_then(|data| Journal::open(&data, small()).map(drop));
     assert!(matches!(opened, Err(Error::File { .. })), "{opened:?}");
-    // Tools that only look need no right to write.
+    // Tools that only read need no permission to write.
     assert_eq!(runtime::journal::read(&room).unwrap().records[0].bytes, b"kept");
     if mounted.is_none() {
         set_mode(&room, 0o700);
@@ -125,7 +125,7 @@ fn child_appends_until_it_is_stopped() {
     let Some(directory) = env::var_os(DIRECTORY) else { return };
     let data = DataDirectory::open(Path::new(&directory)).unwrap();
     let (mut journal, _) = Journal::open(&data, small()).unwrap();
-    // Bounded, in case nobody stops it.
+    // Bounded, in case it is never stopped.
     for round in 0..20_000 {
         match work(&mut journal, round) {
             Ok(number) => println!("committed {}", number.0),
@@ -156,12 +156,12 @@ fn small() -> Settings {
     Settings { segment_bytes: 1 << 10, snapshots_kept: 2 }
 }
 
-/// What belongs at a number; some are longer than a segment.
+/// The content of a record by its number; some are longer than a segment.
 fn content(number: u64) -> Vec<u8> {
     number.to_le_bytes().repeat(usize::try_from(number % 640).unwrap() + 1)
 }
 
-/// Starts this program again with nothing but the appending test, after some words to the shell.
+/// Starts this program again with only the appending test, after some shell commands.
 fn start_child(directory: &Path, before: &str) -> Child {
     Command::new("sh")
         .arg("-c")
@@ -181,7 +181,7 @@ fn wait_for_number(lines: &mut impl Iterator<Item = std::io::Result<String>>) ->
     numbers(lines).next().expect("the child ended early")
 }
 
-/// A small file system of its own, for those who may mount one.
+/// A small file system of its own, where mounting is permitted.
 struct Tmpfs(std::path::PathBuf);
 
 impl Tmpfs {

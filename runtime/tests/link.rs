@@ -1,4 +1,4 @@
-//! Links over real sockets on the loopback address: order and exactly once, whatever breaks.
+//! Links over real sockets on the loopback address: exactly-once and in-order delivery, whatever breaks.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
@@ -28,7 +28,7 @@ async fn messages_arrive_once_and_in_order_while_connections_are_killed() {
     }
 }
 
-/// Sends everything, receives everything, and kills the connection now and then; says how often.
+/// Sends everything, receives everything, and kills the connection now and then; returns how often.
 async fn chatter(station: &mut Station, other: PeerId, count: usize, seed: u64) -> u32 {
     let mut dice = Dice(seed);
     let mut kills = 0;
@@ -53,13 +53,13 @@ async fn chatter(station: &mut Station, other: PeerId, count: usize, seed: u64) 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_who_dial_at_once_end_up_with_one_connection() {
+async fn two_peers_that_dial_at_once_end_up_with_one_connection() {
     let town = Town::new("at-once");
     for round in 0..15 {
         let (mut a, mut b) = town.strangers();
         let (to_a, to_b) = (a.address(), b.address());
         tokio::join!(a.know(B, to_b, true), b.know(A, to_a, true));
-        // However the race goes, talk flows both ways, and back and forth.
+        // However the race goes, messages flow both ways, and back and forth.
         a.send(B, "from a").await.unwrap();
         b.send(A, "from b").await.unwrap();
         tokio::join!(b.receive(A, 1), a.receive(B, 1));
@@ -75,7 +75,7 @@ async fn two_who_dial_at_once_end_up_with_one_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restarted_peer_goes_on_where_its_journal_ends() {
+async fn a_restarted_peer_continues_where_its_journal_ends() {
     const LIVES: usize = 6;
     let town = Town::new("restart");
     let (mut a, mut b) = town.pair().await;
@@ -92,7 +92,7 @@ async fn a_restarted_peer_goes_on_where_its_journal_ends() {
         let journal = std::mem::take(&mut b.journal);
         b.links.close().await;
         let links = [(A, state)].into();
-        // It listens elsewhere now, which the other learns when it calls.
+        // It has a new address, which the other peer learns when it connects.
         b = Station::open(&town.b, Opening { links, ..opening() });
         b.journal = journal;
         b.know(A, a.address(), true).await;
@@ -131,7 +131,7 @@ async fn a_slow_receiver_holds_no_more_than_the_window() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_outbox_is_bounded_and_has_room_again_after_acknowledgements() {
+async fn an_outbox_is_bounded_and_has_space_again_after_acknowledgements() {
     let town = Town::new("outbox");
     let (mut a, mut b) = town.strangers();
     let long = vec![7; MESSAGE_BYTES_MAX];
@@ -149,19 +149,19 @@ async fn an_outbox_is_bounded_and_has_room_again_after_acknowledgements() {
 
     a.know(B, b.address(), false).await;
     tokio::join!(a.delivered(B, sent), b.receive(A, usize::try_from(sent).unwrap()));
-    // What was refused got no number.
+    // A refused message got no number.
     assert_eq!(a.links.send(B, long).await.unwrap(), MessageNumber(sent + 1));
     b.receive(A, usize::try_from(sent).unwrap() + 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_peer_without_an_address_is_reached_when_it_calls() {
+async fn a_peer_without_an_address_is_reached_when_it_connects() {
     let town = Town::new("calls");
     let (mut a, mut b) = town.strangers();
     a.send(B, "waiting for you").await.unwrap();
     b.know(A, a.address(), true).await;
     b.receive(A, 1).await;
-    // And from then on it is known where it is.
+    // From then on its address is known.
     b.links.introduce(A, runtime::link::Contact::default()).await.unwrap();
     a.delivered(B, 1).await;
     a.links.hang_up(B).await.unwrap();
@@ -170,7 +170,7 @@ async fn a_peer_without_an_address_is_reached_when_it_calls() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wiped_peer_is_refused_by_name_and_so_is_one_that_went_back() {
+async fn a_wiped_peer_is_refused_and_so_is_one_restored_from_an_old_backup() {
     let town = Town::new("wiped");
     let (mut a, mut b) = town.pair().await;
     a.send(B, "one").await.unwrap();
@@ -184,7 +184,7 @@ async fn a_wiped_peer_is_refused_by_name_and_so_is_one_that_went_back() {
     let refused = a.next_where(|event| matches!(event, Event::Refused { .. })).await;
     let refusal = Refusal::Wiped { known: Incarnation(1), found: Incarnation(2) };
     assert_eq!(refused, Event::Refused { peer: B, refusal: refusal.clone() });
-    // It is told why.
+    // It gets the reason.
     let told = b.next_where(|event| matches!(event, Event::Refused { .. })).await;
     assert_eq!(told, Event::Refused { peer: A, refusal: Refusal::ByPeer(refusal.to_string()) });
     b.links.close().await;
@@ -197,7 +197,7 @@ async fn a_wiped_peer_is_refused_by_name_and_so_is_one_that_went_back() {
     b.next_where(|event| matches!(event, Event::Refused { refusal: Refusal::ByPeer(_), .. })).await;
     b.links.close().await;
 
-    // With what it should remember it is welcome.
+    // With its current state it is accepted.
     let state = LinkState { last_applied: number(1), ..LinkState::default() };
     let again = Opening { links: [(A, state)].into(), ..opening() };
     let mut b = Station::open(&town.b, again);
@@ -206,7 +206,7 @@ async fn a_wiped_peer_is_refused_by_name_and_so_is_one_that_went_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_revoked_peer_is_cut_off_and_turned_away() {
+async fn a_revoked_peer_is_disconnected_and_refused() {
     let town = Town::new("revoked");
     let (mut a, mut b) = town.pair().await;
     a.send(B, "one").await.unwrap();
@@ -214,7 +214,7 @@ async fn a_revoked_peer_is_cut_off_and_turned_away() {
     a.delivered(B, 1).await;
     a.links.revoke(B).await.unwrap();
     assert!(matches!(a.send(B, "two").await, Err(Error::Revoked { peer: B })));
-    // Cut off first, then turned away each time it dials.
+    // Disconnected first, then refused each time it dials.
     for _ in 0..3 {
         let refused = b.next_where(|event| matches!(event, Event::Refused { .. })).await;
         assert_eq!(refused, Event::Refused { peer: A, refusal: Refusal::Revoked });
@@ -226,7 +226,7 @@ async fn a_revoked_peer_is_cut_off_and_turned_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_unused_link_is_closed_with_a_farewell_and_comes_back_when_needed() {
+async fn an_unused_link_is_closed_with_a_goodbye_and_reopened_when_needed() {
     let town = Town::new("unused");
     let settings = Settings { unused_after: Duration::from_millis(40), ..opening().settings };
     let mut a = Station::open(&town.a, Opening { settings: settings.clone(), ..opening() });
@@ -241,7 +241,7 @@ async fn an_unused_link_is_closed_with_a_farewell_and_comes_back_when_needed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_that_the_other_side_holds_is_not_closed_for_disuse() {
+async fn a_link_that_the_other_side_holds_is_not_closed_when_idle() {
     const C: PeerId = PeerId(3);
     let town = Town::new("held");
     let settings = Settings { unused_after: Duration::from_millis(40), ..opening().settings };
@@ -250,7 +250,7 @@ async fn a_link_that_the_other_side_holds_is_not_closed_for_disuse() {
     let c = Station::open(&identity(town.scratch.path(), &town.authority, C), opening());
     b.know(A, a.address(), true).await;
     a.next_where(|event| matches!(event, Event::Up { peer: B, .. })).await;
-    // Twice a connection of its own making comes and goes for disuse; the one that B holds outlives both.
+    // Twice a connection that it dialled is closed because it is idle; the one that B holds outlives both.
     a.know(C, c.address(), false).await;
     let mut c = c;
     for turn in 1..=2 {
@@ -262,7 +262,7 @@ async fn a_link_that_the_other_side_holds_is_not_closed_for_disuse() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_renewed_certificate_is_shown_on_new_connections_and_old_ones_stay() {
+async fn a_renewed_certificate_is_presented_on_new_connections_and_old_ones_stay() {
     let town = Town::new("renewed");
     let (mut a, mut b) = town.pair().await;
     a.send(B, "before").await.unwrap();
@@ -296,7 +296,7 @@ impl Town {
         Self { scratch, authority, a, b }
     }
 
-    /// Two stations that have not heard of each other.
+    /// Two stations that do not know each other.
     fn strangers(&self) -> (Station, Station) {
         (Station::open(&self.a, opening()), Station::open(&self.b, opening()))
     }

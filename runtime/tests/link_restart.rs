@@ -1,7 +1,7 @@
-//! A peer that is killed with `kill -9` while messages flow, and comes back on the same port with what its journal holds.
+//! A peer that is killed with `kill -9` while messages flow, and restarts on the same port from its journal.
 //!
-//! The child process is this very test program, started again with one test chosen. Its owner is as simple as one can be:
-//! it journals a message, then says it is applied.
+//! The child process is this test program, started again with one test selected. Its owner is minimal: it journals a
+//! message, then reports it as applied.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
@@ -27,7 +27,7 @@ const PLACE: &str = "HOLDFAST_TEST_PLACE";
 const PORT: &str = "HOLDFAST_TEST_PORT";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_process_comes_back_and_nothing_is_lost_or_repeated() {
+async fn a_killed_process_restarts_and_nothing_is_lost_or_repeated() {
     const KILLS: u64 = 6;
     let scratch = Scratch::new("link-restart");
     let authority = authority(scratch.path());
@@ -88,7 +88,7 @@ async fn journal_everything(place: &Path) {
     links.introduce(PARENT, Contact::default()).await.unwrap();
     println!("listening on {}", links.address());
 
-    // Bounded, in case nobody stops it.
+    // Bounded, in case it is never stopped.
     while let Ok(Some(event)) = tokio::time::timeout(Duration::from_secs(60), events.recv()).await {
         let Event::Received { number, payload, .. } = event else { continue };
         let record = journal.append(&payload).unwrap();

@@ -1,6 +1,6 @@
-//! The demo, for real: what it promises of its requests, and that nothing of it stays, whenever it is stopped.
+//! The demo, for real: its promises about requests, and that nothing remains of it, whenever it is stopped.
 //!
-//! Everything it starts inherits the folder for temporary files that it was given here, and is known by that.
+//! Everything it starts inherits the directory for temporary files that is set here, and is recognised by it.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -11,7 +11,7 @@ use std::{
 };
 
 #[test]
-fn the_demo_fails_no_request_that_it_should_serve_and_leaves_nothing() {
+fn the_demo_serves_every_request_it_promises_and_leaves_nothing_behind() {
     let place = folder("demo-whole");
     let output = demo(&place).arg("--json").output().expect("the demo can be started");
     let (shown, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -29,16 +29,16 @@ fn the_demo_fails_no_request_that_it_should_serve_and_leaves_nothing() {
     assert_eq!(acts.len(), 5, "{shown}");
     assert_eq!(names(1, "started"), ["app-1", "app-2", "cache", "database-1", "web"]);
 
-    // Down then up: whoever depends on the database stops before it, so requests fail for a while.
+    // Down then up: the dependents of the database stop before it, so requests fail for a while.
     assert_eq!(names(2, "stopped"), ["app-1", "app-2", "database-1", "web"]);
     assert!(number(2, "served") > 0 && number(2, "failed") > 0, "{shown}");
 
-    // Up then down: only the old database stops, and nobody notices.
+    // Up then down: only the old database stops, and no request fails.
     assert_eq!((names(3, "started"), names(3, "stopped")), (vec!["database-3"], vec!["database-2"]));
     assert!(number(3, "served") > 0 && number(3, "failed") == 0, "{shown}");
     assert!(acts[2]["last_answer"].as_str().is_some_and(|it| it.ends_with("database-3)")), "{shown}");
 
-    // The agent is away, its components are not; when it is back, it obeys.
+    // The agent is down, its components are not; when it is back, it carries out orders.
     assert_eq!((names(4, "started"), names(4, "stopped")), (vec!["cache"], vec!["cache"]));
     assert!(number(4, "served") > 0 && number(4, "failed") == 0, "{shown}");
 
@@ -51,21 +51,21 @@ fn the_demo_fails_no_request_that_it_should_serve_and_leaves_nothing() {
 }
 
 #[test]
-fn stopped_while_it_deploys_the_demo_leaves_nothing() {
+fn interrupted_while_it_deploys_the_demo_leaves_nothing_behind() {
     stop_at("vm front is created", Signal::INT);
 }
 
 #[test]
-fn stopped_in_the_middle_of_a_replacement_the_demo_leaves_nothing() {
+fn interrupted_in_the_middle_of_a_replacement_the_demo_leaves_nothing_behind() {
     stop_at("○ app-1 stopped", Signal::TERM);
 }
 
 #[test]
-fn stopped_while_an_agent_is_away_the_demo_leaves_nothing() {
-    stop_at("is killed (process", Signal::INT);
+fn interrupted_while_an_agent_is_down_the_demo_leaves_nothing_behind() {
+    stop_at("killed the agent of", Signal::INT);
 }
 
-/// Stops the demo when it says this.
+/// Interrupts the demo when it prints this.
 fn stop_at(words: &str, signal: Signal) {
     let place = folder(&format!("demo-{}", words.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")));
     let mut child = demo(&place).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it can be started");
@@ -73,7 +73,7 @@ fn stop_at(words: &str, signal: Signal) {
     let said = shown.find(|line| line.contains(words));
     assert!(said.is_some(), "it never said {words:?}: {}", complaints(&mut child));
     kill_process(Pid::from_child(&child), signal).expect("it runs");
-    // It may go on for a few words until it hears the signal, and must not be held up by a full pipe.
+    // It may continue for a few lines until it handles the signal, and must not block on a full pipe.
     shown.for_each(drop);
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(130), "{}", complaints(&mut child));
@@ -92,7 +92,7 @@ fn demo(place: &Path) -> Command {
     command
 }
 
-/// An empty folder for temporary files.
+/// An empty directory for temporary files.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);

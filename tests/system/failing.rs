@@ -1,5 +1,5 @@
-//! What a person sees and does when something fails: the manager goes away, a start fails and is tried again or skipped, an
-//! agent is silent.
+//! What an operator sees and does when something fails: the manager goes away, a start fails and is retried or skipped, an
+//! agent does not answer.
 
 use crate::HOLDFAST;
 use crate::site::{Site, vm};
@@ -11,7 +11,7 @@ use std::{
     process::{Child, ChildStdout, Command, Stdio},
 };
 
-/// One component that is ready once a file is there, within a time; and one that needs it.
+/// One component that is ready once a file exists, with a time limit; and one that needs it.
 fn gated(gate: &Path, within: &str) -> String {
     format!(
         r#"holdfast: 1
@@ -33,7 +33,7 @@ components: {{ slow: {{ type: Slow }}, user: {{ type: User }} }}
     )
 }
 
-/// The program, and what it says line by line.
+/// The program, and its output line by line.
 fn spawn(site: &Site, arguments: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut child = Command::new(HOLDFAST)
         .args(arguments)
@@ -48,23 +48,23 @@ fn spawn(site: &Site, arguments: &[&str]) -> (Child, Lines<BufReader<ChildStdout
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_follows_waits_for_a_manager_that_goes_away() {
+async fn a_client_that_follows_a_change_waits_for_a_manager_that_goes_away() {
     let mut site = Site::open("away");
     let gate = site.place.join("gate");
     fs::write(site.place.join("a.yaml"), gated(&gate, "60s")).unwrap();
-    let (mut apply, mut told) = spawn(&site, &["apply", "a.yaml", "--yes"]);
-    assert!(told.any(|line| line.unwrap().ends_with("a/slow[0] is starting")));
+    let (mut apply, mut output) = spawn(&site, &["apply", "a.yaml", "--yes"]);
+    assert!(output.any(|line| line.unwrap().ends_with("a/slow[0] is starting")));
     let (mut watch, mut shown) = spawn(&site, &["status", "--watch"]);
     assert!(shown.any(|line| line.unwrap().contains("1 change under way")));
     let mut complaints = BufReader::new(watch.stderr.take().unwrap()).lines();
 
     site.kill_manager();
-    assert!(told.any(|line| line.unwrap() == "the manager does not answer; waiting for it"));
+    assert!(output.any(|line| line.unwrap() == "the manager does not answer; waiting for it"));
     assert!(complaints.any(|line| line.unwrap() == "the manager does not answer; waiting for it"));
 
     site.restart_manager();
     fs::write(&gate, "").unwrap();
-    assert!(told.any(|line| line.unwrap().contains("✓ change 1 is done")));
+    assert!(output.any(|line| line.unwrap().contains("✓ change 1 is done")));
     assert!(apply.wait().unwrap().success());
     assert!(shown.any(|line| line.unwrap().contains("2 started")));
     watch.kill().unwrap();
@@ -73,42 +73,45 @@ async fn whoever_follows_waits_for_a_manager_that_goes_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn why_a_start_failed_is_told_wherever_one_looks() {
+async fn every_command_shows_why_a_start_failed() {
     let site = Site::open("why");
     let gate = site.place.join("gate");
     fs::write(site.place.join("a.yaml"), gated(&gate, "200ms")).unwrap();
     let why = "not ready within 200ms; last check: exit code 3";
-    let told = site.refused(&["apply", "a.yaml", "--yes"]);
-    assert!(told.contains(why) && told.contains("    no gate\n    beginning\n"), "{told}");
-    assert!(told.contains("try again: holdfast component retry 'a/slow[0]'\n"), "{told}");
-    let told = site.done(&["status"]);
-    assert!(told.contains(&format!("then retry 'a/slow[0]' or skip 'a/slow[0]')\n    {why}\n    no gate\n")), "{told}");
+    let output = site.refused(&["apply", "a.yaml", "--yes"]);
+    assert!(output.contains(why) && output.contains("    no gate\n    beginning\n"), "{output}");
+    assert!(output.contains("retry:   holdfast component retry 'a/slow[0]'\n"), "{output}");
+    let output = site.done(&["status"]);
+    assert!(
+        output.contains(&format!("then retry 'a/slow[0]' or skip 'a/slow[0]')\n    {why}\n    no gate\n")),
+        "{output}"
+    );
     for command in [&["show", "1"][..], &["component", "logs", "a/slow[0]"]] {
-        let told = site.done(command);
-        assert!(told.contains(why) && told.contains("no gate"), "{told}");
+        let output = site.done(command);
+        assert!(output.contains(why) && output.contains("no gate"), "{output}");
     }
 
-    // It is not as it was asked for, nor is who needs it; and a file that is applied again does not change that.
+    // It is not as requested, nor is its client; and applying the file again does not change that.
     let failed = format!("✗ a/slow[0]: start failed: {why} (holdfast component retry 'a/slow[0]')\n");
-    let told = site.refused(&["check"]);
+    let output = site.refused(&["check"]);
     let waits = "✗ a/user[0]: is stopped, not started; it waits for a/slow[0] (failed to start) for it\n";
-    assert_eq!(told, format!("{failed}{waits}"));
-    let told = site.refused(&["apply", "a.yaml", "--yes"]);
-    assert!(told.contains("Nothing is different.\n") && told.ends_with(&format!("{failed}{waits}")), "{told}");
-    let told: Value = serde_json::from_str(&site.refused(&["apply", "a.yaml", "--yes", "--json"])).unwrap();
-    assert!(told["not_started"]["a/slow[0]"].is_string() && told["changed"] == json!(false), "{told}");
+    assert_eq!(output, format!("{failed}{waits}"));
+    let output = site.refused(&["apply", "a.yaml", "--yes"]);
+    assert!(output.contains("No changes.\n") && output.ends_with(&format!("{failed}{waits}")), "{output}");
+    let output: Value = serde_json::from_str(&site.refused(&["apply", "a.yaml", "--yes", "--json"])).unwrap();
+    assert!(output["not_started"]["a/slow[0]"].is_string() && output["changed"] == json!(false), "{output}");
 
-    // Trying again ends when it is known what came of it.
-    let told = site.refused(&["component", "retry", "a/slow[0]"]);
-    assert!(told.contains("a/slow[0] is starting") && !told.contains('✓'), "{told}");
-    assert!(told.ends_with(&format!("✗ a/slow[0]: start failed: {why}\n    no gate\n    beginning\n")), "{told}");
-    let told = site.refused(&["reconcile", "a", "--yes"]);
-    assert!(told.contains(&format!("↻ slow[0] is restarted: start failed: {why}")), "{told}");
+    // A retry ends when its outcome is known.
+    let output = site.refused(&["component", "retry", "a/slow[0]"]);
+    assert!(output.contains("a/slow[0] is starting") && !output.contains('✓'), "{output}");
+    assert!(output.ends_with(&format!("✗ a/slow[0]: start failed: {why}\n    no gate\n    beginning\n")), "{output}");
+    let output = site.refused(&["reconcile", "a", "--yes"]);
+    assert!(output.contains(&format!("↻ slow[0] is restarted: start failed: {why}")), "{output}");
     fs::write(&gate, "").unwrap();
     let seen = site.status().await.newest_event;
-    let told = site.done(&["component", "retry", "a/slow[0]"]);
-    assert!(told.ends_with("✓ a/slow[0] is started\n"), "{told}");
-    // Whoever waited for it comes after it.
+    let output = site.done(&["component", "retry", "a/slow[0]"]);
+    assert!(output.ends_with("✓ a/slow[0] is started\n"), "{output}");
+    // Its client starts after it.
     site.events_until(seen, |event| event.text == "a/user[0] is started").await;
     site.done(&["check"]);
     site.audit(&[]);
@@ -116,7 +119,7 @@ async fn why_a_start_failed_is_told_wherever_one_looks() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_failed_counts_among_those_that_are_out() {
+async fn a_failed_component_counts_as_down_in_a_rolling_replacement() {
     let site = Site::open("out");
     let starts = site.place.join("starts");
     // The fifth start of all fails.
@@ -140,34 +143,37 @@ components: {{ app: {{ type: App, count: 3 }} }}
     site.done(&["apply", "a.yaml", "--yes"]);
     fs::write(&path, text(2)).unwrap();
     let roll = ["apply", "a.yaml", "--rolling", "1", "--yes"];
-    let told = site.refused(&roll);
-    assert!(told.contains("Step 2 of 3") && told.contains("a/app[1]: start failed"), "{told}");
+    let output = site.refused(&roll);
+    assert!(output.contains("Step 2 of 3") && output.contains("a/app[1]: start failed"), "{output}");
     let before = site.status().await.newest_event;
-    let told = site.refused(&roll);
+    let output = site.refused(&roll);
     let why = "app[1] is not started, so app[2] cannot be replaced with at most 1 of app out at once";
-    assert!(told.contains(why), "{told}");
+    assert!(output.contains(why), "{output}");
     assert_eq!(site.status().await.newest_event, before);
     assert!(site.refused(&["apply", "a.yaml", "--rolling", "0", "--yes"]).contains("--rolling"));
-    // What is out is replaced first, if it is to be replaced.
+    // Components that are down are replaced first, if they are to be replaced.
     fs::write(&path, text(3)).unwrap();
-    let told = site.done(&roll);
-    let first = told.find("a/app[1] is started").unwrap();
-    assert!(["a/app[0] is stopped", "a/app[2] is stopped"].iter().all(|it| told.find(it).unwrap() > first), "{told}");
+    let output = site.done(&roll);
+    let first = output.find("a/app[1] is started").unwrap();
+    assert!(
+        ["a/app[0] is stopped", "a/app[2] is stopped"].iter().all(|it| output.find(it).unwrap() > first),
+        "{output}"
+    );
     site.done(&["check"]);
     site.audit(&[]);
     site.remove_everything().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_that_was_skipped_is_seen_and_can_be_made_up_for() {
+async fn a_skipped_start_is_shown_and_can_be_repeated() {
     let site = Site::open("skipped");
     let gate = site.place.join("gate");
     fs::write(site.place.join("a.yaml"), gated(&gate, "200ms")).unwrap();
     site.refused(&["apply", "a.yaml", "--yes"]);
-    let told = site.done(&["component", "skip", "a/slow[0]"]);
-    assert!(told.ends_with("✓ a/slow[0] is started\n"), "{told}");
-    let told = site.refused(&["check", "a/slow[0]"]);
-    assert_eq!(told, "✗ a/slow[0]: not running (its start was skipped, or it is not started)\n");
+    let output = site.done(&["component", "skip", "a/slow[0]"]);
+    assert!(output.ends_with("✓ a/slow[0] is started\n"), "{output}");
+    let output = site.refused(&["check", "a/slow[0]"]);
+    assert_eq!(output, "✗ a/slow[0]: not running (its start was skipped, or it is not started)\n");
     fs::write(&gate, "").unwrap();
     site.done(&["reconcile", "a", "--yes"]);
     site.done(&["check"]);
@@ -175,7 +181,7 @@ async fn a_start_that_was_skipped_is_seen_and_can_be_made_up_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_is_not_asked_is_not_well() {
+async fn a_component_that_was_not_examined_is_not_reported_as_well() {
     let mut site = Site::open("silent");
     let token = site.invite("edge").await;
     let joining = site.post(&json!({ "edits": [{ "add-vm": { "name": "edge" } }, vm("near")] })).await;
@@ -184,11 +190,11 @@ async fn whoever_is_not_asked_is_not_well() {
     for (component, vm) in [("far", "edge"), ("close", "near")] {
         site.done(&["component", "add", component, "--on", vm, "--start", "exec sleep 100000"]);
     }
-    assert!(site.done(&["check"]).contains("✓ Everything is as it was asked for (2 components examined)"));
+    assert!(site.done(&["check"]).contains("✓ Everything is as requested (2 components examined)"));
     site.kill_last_agent();
-    let told = site.refused(&["check"]);
-    assert!(told.starts_with("? far: ") && !told.contains('✓'), "{told}");
-    assert!(told.ends_with("? 1 of 2 components could not be examined; nothing else is wrong.\n"), "{told}");
+    let output = site.refused(&["check"]);
+    assert!(output.starts_with("? far: ") && !output.contains('✓'), "{output}");
+    assert!(output.ends_with("? 1 of 2 components could not be examined; nothing else is wrong.\n"), "{output}");
     site.start_agent("edge", None);
     site.done(&["check"]);
     site.remove_everything().await;

@@ -1,4 +1,4 @@
-//! The guides work as they are written: each command is run, and what stands below it is what it shows.
+//! The guides work as written: each command is run, and its output is compared with the text below it.
 
 use crate::{session, site::Site};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What has not been shown by then will not be.
+/// Time limit for the expected output.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
@@ -34,7 +34,7 @@ fn the_tutorial_works_as_written() {
     follow(&site, "docs/TUTORIAL.md");
 }
 
-/// Runs the commands of a guide where its manager is running already.
+/// Runs the commands of a guide for which the manager is already running.
 fn follow(site: &Site, guide: &str) {
     let text = fs::read_to_string(session::root().join(guide)).unwrap();
     fs::copy(site.data().join("access.json"), site.place.join("access.json")).unwrap();
@@ -43,7 +43,7 @@ fn follow(site: &Site, guide: &str) {
     let turns: Vec<_> = blocks.flat_map(session::turns).filter(|turn| !is_done(&turn.command)).collect();
     assert!(turns.len() >= 5, "{guide} has too few sessions");
     for turn in turns {
-        // What only looks may look too early: agents act on a change after the command that asked for it has returned.
+        // A query may come too early: agents act on a change after the command that requested it has returned.
         let only_looks = ["holdfast why", "holdfast status"].iter().any(|it| turn.command.starts_with(it));
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -56,8 +56,8 @@ fn follow(site: &Site, guide: &str) {
     }
 }
 
-/// The first line of a guide that is not shown. What two VMs report at the same time may come in another order than the guide
-/// has it.
+/// The first line of a guide that is not in the output. Reports of two VMs at the same time may come in another order
+/// than in the guide.
 fn missing<'a>(shown: &[String], written: &'a [String]) -> Option<&'a String> {
     let mut rest: Vec<&String> = shown.iter().collect();
     written.iter().filter(|line| !line.is_empty() && line.as_str() != "…").find(|line| {
@@ -66,8 +66,8 @@ fn missing<'a>(shown: &[String], written: &'a [String]) -> Option<&'a String> {
     })
 }
 
-/// Whether a line is as written; `…` stands for anything. How wide a column is depends on what stands in it, so a gap is a
-/// gap, however wide.
+/// Whether a line matches; `…` stands for anything. The width of a column depends on its content, so any run of spaces
+/// matches any other.
 fn fits(shown: &str, written: &str) -> bool {
     let narrow =
         |line: &str| line.split("  ").map(str::trim).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("  ");

@@ -1,6 +1,6 @@
-//! Machines that are really apart: each agent in a network namespace of its own, joined by a bridge; cables are pulled.
+//! Machines that are really separate: each agent in its own network namespace, joined by a bridge; cables are unplugged.
 //!
-//! Only root can make namespaces; where that is not so, the tests say that they were left out.
+//! Only root can create namespaces; otherwise the tests print that they were skipped.
 
 use crate::HOLDFAST;
 use crate::site::{Site, bind, client, provider};
@@ -9,7 +9,7 @@ use cloud_manager::document::EventKind;
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 
-/// A bridge with its own little network, and machines on it.
+/// A bridge with its own network, and machines on it.
 struct Network {
     bridge: String,
     machines: Vec<String>,
@@ -18,7 +18,7 @@ struct Network {
 }
 
 impl Network {
-    /// A network of so many machines; `None` where that cannot be made.
+    /// A network with this many machines; `None` where namespaces cannot be created.
     fn open(machines: u8) -> Option<Self> {
         let number = u8::try_from(std::process::id() % 200).unwrap() + 20;
         let bridge = format!("hfb{number}");
@@ -56,7 +56,7 @@ impl Network {
         assert!(ip(&["link", "set", &format!("hfc{}-{machine}", self.number), state]));
     }
 
-    /// The command that runs an agent on a machine, up to where token and name belong.
+    /// The command that runs an agent on a machine, without token and name.
     fn agent(&self, site: &Site, machine: u8, name: &str) -> Command {
         let manager = site.manager_address().replace("127.0.0.1", &format!("10.99.{}.1", self.number));
         let mut command = Command::new("ip");
@@ -82,7 +82,7 @@ fn ip(arguments: &[&str]) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn machines_that_are_cut_off_catch_up_when_the_cable_is_back() {
+async fn disconnected_machines_catch_up_when_the_network_is_back() {
     let Some(network) = Network::open(3) else { return };
     let mut site = Site::open_with("network", &["--listen", &network.manager()]);
     for (machine, name) in [(1, "web"), (2, "app"), (3, "data")] {
@@ -90,7 +90,7 @@ async fn machines_that_are_cut_off_catch_up_when_the_cable_is_back() {
         let command = network.agent(&site, machine, name);
         assert!(site.run_agent(command, name, Some(&token)).contains(name));
     }
-    let told = site
+    let events = site
         .make(&json!({ "edits": [
             provider("mysql", "data", "database"),
             client("tomcat", "app", "database", Some("workers")),
@@ -99,9 +99,9 @@ async fn machines_that_are_cut_off_catch_up_when_the_cable_is_back() {
             bind("apache.workers → tomcat.workers"),
         ]}))
         .await;
-    let last = told.last().unwrap().number;
+    let last = events.last().unwrap().number;
 
-    // The application's machine is cut off while its database is to go: the database waits for its loan.
+    // The application's machine is disconnected while its database is being removed: the database waits for its loan.
     network.plug(2, "down");
     let accepted = site
         .post(&json!({ "strategy": "down-then-up", "edits": [
@@ -114,12 +114,12 @@ async fn machines_that_are_cut_off_catch_up_when_the_cable_is_back() {
     assert_eq!((site.state("mysql").await.as_str(), site.state("mysql2").await.as_str()), ("started", "awaited"));
 
     network.plug(2, "up");
-    let told = site.until_done(&accepted).await;
+    let events = site.until_done(&accepted).await;
     let place = |component: &str, what: &str| {
         let fits = |event: &EventDocument| event.component.as_deref() == Some(component) && event.text.contains(what);
-        told.iter().position(fits).unwrap_or_else(|| panic!("{component} {what}: {told:#?}"))
+        events.iter().position(fits).unwrap_or_else(|| panic!("{component} {what}: {events:#?}"))
     };
-    // Reports of different machines may arrive in any order; that the order was right, the audit below shows.
+    // Reports of different machines may arrive in any order; the audit below proves the actual order.
     assert!(place("apache", "is stopped") < place("apache", "is started"));
     place("mysql2", "is started");
     let journals = ["web", "app", "data"].map(|name| site.place.join(name));

@@ -1,39 +1,39 @@
 //! Operating a running system from the command line: a real manager in this process, and the program beside it.
 //!
-//! In these sessions a line `$ # …` is what happens to the system meanwhile. `BLESS=1` writes them anew.
+//! In these sessions a line `$ # …` is what happens to the system meanwhile. `BLESS=1` rewrites them.
 
-#[path = "../../cloud-manager/tests/stand/mod.rs"]
-mod stand;
+#[path = "../../cloud-manager/tests/test_manager/mod.rs"]
+mod test_manager;
 
 use crate::session::{folder, run, turns};
-use stand::{
-    Stand,
-    stage::{self, Move},
-};
 use std::{
     env, fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
+use test_manager::{
+    TestManager,
+    stage::{self, Move},
+};
 
 #[test]
-fn a_shop_is_put_up_and_its_database_replaced() {
+fn a_shop_is_created_and_its_database_replaced() {
     check("shop");
 }
 
 #[test]
-fn what_waits_and_what_failed_is_seen_and_helped() {
+fn waiting_and_failed_components_are_shown_retried_and_skipped() {
     check("trouble");
 }
 
 #[test]
-fn what_is_refused_is_told_with_every_reason() {
+fn refusals_list_every_reason() {
     check("refusals");
 }
 
 #[test]
-fn a_manager_that_is_not_there_is_told_with_what_to_do() {
+fn an_unreachable_manager_is_reported_with_what_to_do() {
     let place = folder("absent");
     assert_eq!(
         run(&place, "holdfast status"),
@@ -42,30 +42,30 @@ fn a_manager_that_is_not_there_is_told_with_what_to_do() {
             "exit code 1"
         ]
     );
-    let mut stand = Stand::new("absent");
-    fs::copy(stand.folder.join("access.json"), place.join("access.json")).expect("it can be copied");
-    stand.halt();
+    let mut manager = TestManager::new("absent");
+    fs::copy(manager.folder.join("access.json"), place.join("access.json")).expect("it can be copied");
+    manager.halt();
     let shown = run(&place, "holdfast status");
-    let url = &stand.access.url;
+    let url = &manager.access.url;
     let expected =
         format!("stderr: no manager answers at {url}: is it running? start one with: holdfast manager run --data DIR");
     assert!(shown[0].starts_with(&expected), "{shown:?}");
     assert_eq!(shown.last().map(String::as_str), Some("exit code 1"));
     fs::write(place.join("access.json"), "{}").expect("it can be written");
-    assert!(run(&place, "holdfast status")[0].contains("this is no access file"));
+    assert!(run(&place, "holdfast status")[0].contains("not an access file"));
 }
 
 #[test]
-fn tokens_are_made_listed_and_revoked() {
-    let (place, stand) = begin("tokens");
+fn tokens_are_created_listed_and_revoked() {
+    let (place, manager) = begin("tokens");
     let made = run(&place, "holdfast token create --role read --name dashboard");
     assert_eq!(made.len(), 1, "{made:?}");
-    // Whoever only may look is told so.
+    // A token with the role `read` may not manage tokens.
     let access = fs::read_to_string(place.join("access.json")).expect("there is an access file");
-    fs::write(place.join("reader.json"), access.replace(&stand.access.token, &made[0])).expect("it can be written");
+    fs::write(place.join("reader.json"), access.replace(&manager.access.token, &made[0])).expect("it can be written");
     assert_eq!(
         run(&place, "holdfast vm add web --access reader.json"),
-        ["stderr: the token allows to read, and this needs operate", "exit code 1"]
+        ["stderr: the token has the role read, but this requires the role operate", "exit code 1"]
     );
     let listed = run(&place, "holdfast token list");
     assert!(listed[2].ends_with("dashboard") && listed[2].contains("read"), "{listed:?}");
@@ -73,13 +73,13 @@ fn tokens_are_made_listed_and_revoked() {
     assert_eq!(run(&place, &format!("holdfast token revoke {id}")), [format!("token {id} is revoked")]);
     let shown = run(&place, "holdfast status --access reader.json");
     assert_eq!(shown[0], "stderr: the token is unknown (it may have been revoked)");
-    // Agents are let in by another sort of token.
+    // Agents join with another sort of token.
     assert_eq!(run(&place, "holdfast token create --vm web --ttl 15m"), ["token for web and 900 s"]);
 }
 
 #[test]
-fn programs_get_json_from_every_command_of_an_operator() {
-    let (place, stand) = begin("operator-json");
+fn every_operator_command_prints_json() {
+    let (place, manager) = begin("operator-json");
     for command in [
         "vm add data",
         "component add database --on data --export sql",
@@ -103,63 +103,63 @@ fn programs_get_json_from_every_command_of_an_operator() {
         let value = serde_json::from_str::<serde_json::Value>(&shown);
         assert!(value.is_ok_and(|value| value.is_object() || value.is_array()), "{command}: {shown}");
     }
-    drop(stand);
+    drop(manager);
 }
 
 #[test]
-fn whoever_stops_looking_does_not_stop_the_change() {
-    let (place, stand) = begin("interrupted");
+fn interrupting_the_client_does_not_stop_the_change() {
+    let (place, manager) = begin("interrupted");
     run(&place, "holdfast vm add data");
-    stand.hold_back(|it| matches!(it, Move::Finish(..)));
+    manager.hold_back(|it| matches!(it, Move::Finish(..)));
     let mut child = holdfast(&place, &["component", "add", "database", "--on", "data"]);
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-    let starts = |line: std::io::Result<String>| line.expect("it speaks").ends_with("database is starting");
+    let starts = |line: std::io::Result<String>| line.expect("a line of text").ends_with("database is starting");
     assert!(lines.any(starts));
     child.kill().expect("it can be killed");
     child.wait().expect("it ends");
     assert_eq!(run(&place, "holdfast component list")[1].split_whitespace().nth(2), Some("starting"));
-    stand.let_go();
+    manager.release();
     assert_eq!(run(&place, "holdfast component list")[1].split_whitespace().nth(2), Some("started"));
 }
 
 #[test]
-fn a_watched_status_is_shown_anew_when_something_happens() {
-    let (place, stand) = begin("watched");
+fn a_watched_status_is_redrawn_when_something_happens() {
+    let (place, manager) = begin("watched");
     let mut child = holdfast(&place, &["status", "--watch"]);
     let mut lines =
-        BufReader::new(child.stdout.take().expect("it is piped")).lines().map(|line| line.expect("it speaks"));
+        BufReader::new(child.stdout.take().expect("it is piped")).lines().map(|line| line.expect("a line of text"));
     assert!(lines.any(|line| line.starts_with("0 VMs")));
-    stand.direct(|theatre| {
-        theatre.ask(stage::change(protocol::Strategy::Together, [stage::add_vm("data"), stage::add_vm("web")]));
+    manager.act(|backend| {
+        backend.ask(stage::change(protocol::Strategy::Together, [stage::add_vm("data"), stage::add_vm("web")]));
     });
     assert!(lines.any(|line| line.starts_with("2 VMs, 2 well")));
     child.kill().expect("it can be killed");
     child.wait().expect("it ends");
 }
 
-/// The program, with its output at hand.
+/// The program, with its output.
 fn holdfast(place: &Path, arguments: &[&str]) -> Child {
     let mut command = Command::new(crate::HOLDFAST);
     command.args(arguments).current_dir(place).env("HOLDFAST_ACCESS", "access.json");
     command.stdout(Stdio::piped()).spawn().expect("the program can be started")
 }
 
-/// A manager, and a folder in which it is found.
-fn begin(name: &str) -> (PathBuf, Stand) {
-    let (place, stand) = (folder(name), Stand::new(name));
-    fs::copy(stand.folder.join("access.json"), place.join("access.json")).expect("it can be copied");
-    (place, stand)
+/// A manager, and a directory with its access file.
+fn begin(name: &str) -> (PathBuf, TestManager) {
+    let (place, manager) = (folder(name), TestManager::new(name));
+    fs::copy(manager.folder.join("access.json"), place.join("access.json")).expect("it can be copied");
+    (place, manager)
 }
 
-/// Runs each command of a session and compares all that it shows.
+/// Runs each command of a session and compares its output.
 fn check(name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("system/golden").join(name).with_extension("session");
-    let (place, stand) = begin(name);
+    let (place, manager) = begin(name);
     let mut seen = String::new();
     for turn in turns(&fs::read_to_string(&path).expect("the session is written down")) {
         let shown = match turn.command.strip_prefix("# ") {
             Some(happening) => {
-                happen(&stand, happening);
+                happen(&manager, happening);
                 Vec::new()
             }
             None => run(&place, &turn.command),
@@ -175,24 +175,24 @@ fn check(name: &str) {
 }
 
 /// What can happen to the system.
-fn happen(stand: &Stand, what: &str) {
+fn happen(manager: &TestManager, what: &str) {
     match what.split(' ').collect::<Vec<_>>().as_slice() {
-        ["hosts", "are", "slow"] => stand.hold_back(|it| matches!(it, Move::Finish(..))),
-        ["hosts", "go", "on"] => stand.let_go(),
+        ["hosts", "are", "slow"] => manager.hold_back(|it| matches!(it, Move::Finish(..))),
+        ["hosts", "go", "on"] => manager.release(),
         [component, "cannot", "start"] => {
             let component = component.to_string();
-            stand.direct(move |theatre| theatre.failing.insert(component));
+            manager.act(move |backend| backend.failing.insert(component));
         }
         [component, "can", "start"] => {
             let component = component.to_string();
-            stand.direct(move |theatre| theatre.failing.remove(&component));
+            manager.act(move |backend| backend.failing.remove(&component));
         }
         _ => panic!("{what:?} cannot happen"),
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn plain_http_is_enough_to_run_an_application() {
+async fn an_application_can_be_run_with_plain_http() {
     let site = crate::site::Site::open("plain-http");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/system/plain_http.py");
     let output = Command::new("python3").arg(script).arg(site.data().join("access.json")).output();

@@ -1,5 +1,5 @@
-//! Real runs: one manager, agents on this machine, components that are processes. Each story is told by the manager's
-//! events, and at its end the journals of all machines are put through the explorer's properties.
+//! Real runs: one manager, agents on this machine, components that are processes. Each test follows the manager's
+//! events, and at its end the explorer's properties are checked on the journals of all machines.
 
 use crate::site::{self, Site, bind, client, order, provider, vm};
 use cloud_manager::client::ClientError;
@@ -33,8 +33,8 @@ fn running_example() -> Value {
     ]})
 }
 
-/// Checks that a component was told to have reached a state. Reports of different VMs may arrive in any order; that the
-/// order was right, the audit at the end of a story shows.
+/// Checks that an event reports this state of a component. Reports of different VMs may arrive in any order; the audit
+/// at the end of a test proves the actual order.
 fn reached(events: &[EventDocument], state: &str, component: &str) {
     let order = order(events, state);
     assert!(order.iter().any(|it| it == component), "{component} is never {state}: {order:?}");
@@ -43,12 +43,12 @@ fn reached(events: &[EventDocument], state: &str, component: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_running_example_loses_its_database_and_gets_another_one() {
     let site = Site::open("running-example");
-    let told = site.make(&running_example()).await;
+    let events = site.make(&running_example()).await;
     for component in ["mysql", "tomcat", "apache"] {
-        reached(&told, "started", component);
+        reached(&events, "started", component);
     }
 
-    let told = site
+    let events = site
         .make(&json!({ "strategy": "down-then-up", "edits": [
             { "remove-component": "mysql" },
             provider("mysql'", "vm3", "database"),
@@ -56,13 +56,13 @@ async fn the_running_example_loses_its_database_and_gets_another_one() {
         ]}))
         .await;
     for (state, component) in [("stopped", "apache"), ("stopped", "tomcat"), ("started", "mysql'")] {
-        reached(&told, state, component);
+        reached(&events, state, component);
     }
     for component in ["apache", "tomcat"] {
-        reached(&told, "started", component);
+        reached(&events, "started", component);
     }
-    // Whoever has nothing to do with it is left in peace.
-    assert!(order(&told, "stopped").iter().all(|it| it != "profiler" && it != "object-cache"));
+    // Unrelated components are not affected.
+    assert!(order(&events, "stopped").iter().all(|it| it != "profiler" && it != "object-cache"));
     // The new database's port has reached its client.
     let port = site.client.text("/v1/components/mysql'/logs").await.unwrap();
     let port = port.split("serving at ").nth(1).unwrap().trim();
@@ -80,9 +80,9 @@ async fn the_running_example_loses_its_database_and_gets_another_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn make_before_break_stops_nobody_and_break_before_make_stops_whoever_depends() {
+async fn make_before_break_stops_no_client_and_break_before_make_stops_the_dependents() {
     let site = Site::open("strategies");
-    // An application that takes note of another database while it runs.
+    // An application that switches to another database while it runs.
     let app = json!({ "add-component": {
         "name": "app", "vm": "web",
         "imports": { "database": { "export": "database" } },
@@ -106,17 +106,17 @@ async fn make_before_break_stops_nobody_and_break_before_make_stops_whoever_depe
             bind(&format!("app.database → {new}.database")),
         ]})
     };
-    let told = site.make(&replace("up-then-down", "one", "two")).await;
-    assert!(!order(&told, "stopped").contains(&"app".to_owned()), "{told:#?}");
+    let events = site.make(&replace("up-then-down", "one", "two")).await;
+    assert!(!order(&events, "stopped").contains(&"app".to_owned()), "{events:#?}");
     for (strategy, old, new) in [("down-then-up", "two", "three"), ("together", "three", "four")] {
-        let told = site.make(&replace(strategy, old, new)).await;
+        let events = site.make(&replace(strategy, old, new)).await;
         let place = |what: &str, component: &str| {
-            told.iter().position(|it| it.component.as_deref() == Some(component) && it.what.to_string() == what)
+            events.iter().position(|it| it.component.as_deref() == Some(component) && it.what.to_string() == what)
         };
-        assert!(place("component-gone", old).is_some(), "{strategy}: {told:#?}");
+        assert!(place("component-gone", old).is_some(), "{strategy}: {events:#?}");
         assert_eq!(site.state("app").await, "started");
         if strategy == "down-then-up" {
-            assert!(order(&told, "stopped").contains(&"app".to_owned()), "{told:#?}");
+            assert!(order(&events, "stopped").contains(&"app".to_owned()), "{events:#?}");
         }
     }
     assert_eq!(site.audit(&[])["at_rest"], json!(true));
@@ -124,9 +124,9 @@ async fn make_before_break_stops_nobody_and_break_before_make_stops_whoever_depe
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn programs_killed_in_the_middle_of_a_change_come_back_and_finish_it() {
+async fn programs_killed_in_the_middle_of_a_change_restart_and_finish_it() {
     let mut site = Site::open("kill");
-    // The database takes its time, so that there is a middle.
+    // The database starts slowly, so that there is time to kill programs.
     let mut slow = provider("database", "data", "database");
     slow["add-component"]["recipe"]["operations"]["configure"] = json!({ "run": "sleep 1" });
     let accepted = site
@@ -144,7 +144,7 @@ async fn programs_killed_in_the_middle_of_a_change_come_back_and_finish_it() {
     site.restart_manager();
     site.until_done(&accepted).await;
     let output = site.client.text("/v1/components/database/logs").await.unwrap();
-    // Whatever was repeated, there is one copy.
+    // Despite all retries, there is one process.
     let copies = site::processes_of(&site.vm(1), None).len();
     assert_eq!(copies, 2, "the agent and the database; {output}");
     assert_eq!(site.audit(&[])["at_rest"], json!(true));
@@ -152,17 +152,17 @@ async fn programs_killed_in_the_middle_of_a_change_come_back_and_finish_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_application_goes_on_while_the_manager_is_down() {
+async fn the_application_keeps_running_while_the_manager_is_down() {
     let mut site = Site::open("manager-down");
-    let told = site
+    let events = site
         .make(&json!({ "edits": [
             vm("data"), vm("web"), provider("database", "data", "database"),
             client("app", "web", "database", None), bind("app.database → database.database"),
         ]}))
         .await;
-    let last = told.last().unwrap().number;
+    let last = events.last().unwrap().number;
     site.kill_manager();
-    // The database dies while nobody can be told; the two agents settle it among themselves.
+    // The database dies while the manager is down; the two agents handle it among themselves.
     let before = site::processes_of(&site.vm(2).join("components"), None);
     let database = site::processes_of(&site.vm(1).join("components"), None);
     for pid in database {
@@ -173,13 +173,13 @@ async fn the_application_goes_on_while_the_manager_is_down() {
     }
     site.restart_manager();
     let back = |event: &EventDocument| event.component.as_deref() == Some("app") && event.text.ends_with("is started");
-    let told = site.events_until(last, back).await;
-    reached(&told, "stopped", "app");
+    let events = site.events_until(last, back).await;
+    reached(&events, "stopped", "app");
     assert_eq!(site.audit(&[])["at_rest"], json!(true));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failed_operation_is_shown_and_tried_again_when_a_person_says_so() {
+async fn a_failed_operation_is_shown_and_retried_on_request() {
     let site = Site::open("failure");
     let mut broken = provider("database", "data", "database");
     broken["add-component"]["recipe"]["operations"]["configure"] = json!({ "run": format!("test -e {} || {{ echo the disk is missing; exit 3; }}", site.place.join("disk").display()) });
@@ -189,8 +189,8 @@ async fn a_failed_operation_is_shown_and_tried_again_when_a_person_says_so() {
             vm("data"), broken, client("app", "data", "database", None), bind("app.database → database.database"),
         ]}))
         .await;
-    let told = site.events_until(accepted.events_after, |event| event.what == EventKind::OperationFailed).await;
-    let detail = told.last().unwrap().detail.clone().unwrap();
+    let events = site.events_until(accepted.events_after, |event| event.what == EventKind::OperationFailed).await;
+    let detail = events.last().unwrap().detail.clone().unwrap();
     assert!(detail.contains("the disk is missing"), "{detail}");
     let status = site.status().await;
     let app = status.components.iter().find(|it| it.name == "app").unwrap();
@@ -205,7 +205,7 @@ async fn a_failed_operation_is_shown_and_tried_again_when_a_person_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_joins_once_with_its_token_and_comes_back_without() {
+async fn an_agent_joins_once_with_its_token_and_restarts_without() {
     let mut site = Site::open("join");
     let token = site.invite("edge").await;
     assert_eq!(site.start_agent("stranger", Some(&token)), "", "the token is for another name");
@@ -217,7 +217,7 @@ async fn an_agent_joins_once_with_its_token_and_comes_back_without() {
     edge.end(std::time::Duration::ZERO).await;
     assert_eq!(site.start_agent("edge", None), "vm         edge (vm-1)");
     site.make(&json!({ "edits": [{ "restart-component": "database" }] })).await;
-    // Another machine with the same token is turned away, and so is one that has none.
+    // Another machine with the same token is rejected, and so is one without a token.
     std::fs::create_dir_all(site.place.join("twin")).unwrap();
     assert_eq!(site.start_agent("twin", Some(&token)), "");
     assert_eq!(site.start_agent("nobody", None), "");
@@ -227,7 +227,7 @@ async fn an_agent_joins_once_with_its_token_and_comes_back_without() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_the_manager_has_forgotten_ends_its_components_and_itself() {
+async fn an_agent_that_the_manager_has_removed_stops_its_components_and_itself() {
     let mut site = Site::open("forgotten");
     let token = site.invite("edge").await;
     site.start_agent("edge", Some(&token));
@@ -237,13 +237,13 @@ async fn an_agent_that_the_manager_has_forgotten_ends_its_components_and_itself(
     site.until_done(&accepted).await;
     assert_eq!(site.last_agent_ended().await, Some(1));
     assert!(site::processes_of(&site.place.join("edge"), None).is_empty());
-    // Its certificate is worth nothing any more.
+    // Its certificate is no longer valid.
     site.start_agent("edge", None);
     assert_eq!(site.last_agent_ended().await, Some(1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn certificates_are_renewed_while_everybody_works() {
+async fn certificates_are_renewed_while_the_system_runs() {
     let site = Site::open_with("renewal", &["--certificate-lifetime", "6"]);
     site.make(&json!({ "edits": [vm("data"), vm("web")] })).await;
     let certificate = |vm: u64| std::fs::read(site.vm(vm).join("identity/certificate.der")).unwrap();
@@ -251,7 +251,7 @@ async fn certificates_are_renewed_while_everybody_works() {
     while (1..).zip(&first).any(|(vm, first)| certificate(vm) == *first) {
         tokio::task::yield_now().await;
     }
-    // The first ones are over before long; a link made after that shows the new ones.
+    // The first ones expire soon; a link made after that proves the new ones.
     site.kill_agent(1).await;
     site.make(&json!({ "edits": [
         provider("database", "data", "database"), client("app", "web", "database", None),
@@ -263,7 +263,7 @@ async fn certificates_are_renewed_while_everybody_works() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_disk_halts_an_agent_in_good_order_and_more_room_brings_it_back() {
+async fn a_full_disk_halts_an_agent_cleanly_and_it_restarts_once_there_is_space() {
     let mut site = Site::open("full-disk");
     let disk = site.place.join("edge");
     std::fs::create_dir_all(&disk).unwrap();
@@ -273,18 +273,18 @@ async fn a_full_disk_halts_an_agent_in_good_order_and_more_room_brings_it_back()
     };
     let token = site.invite("edge").await;
     site.start_agent("edge", Some(&token));
-    let told = site.events_until(0, |event| event.what == EventKind::VmMade).await;
+    let events = site.events_until(0, |event| event.what == EventKind::VmMade).await;
     site.make(&json!({ "edits": [provider("database", "edge", "database")] })).await;
     let running = site::processes_of(&disk.0.join("components"), None);
     disk.fill();
-    // The journal has set some room aside; what is asked beyond it cannot be written down, and so it is not done.
+    // The journal has reserved some space; an order beyond it cannot be journalled, and so is not carried out.
     let large = |number: u32| {
         let mut large = provider(&format!("large{number}"), "edge", "large");
         large["add-component"]["recipe"]["parameters"] = json!({ "ballast": "x".repeat(200_000) });
         large
     };
     site.post(&json!({ "edits": (0..12).map(large).collect::<Vec<_>>() })).await;
-    assert_eq!(site.last_agent_ended().await, Some(1), "{told:?}");
+    assert_eq!(site.last_agent_ended().await, Some(1), "{events:?}");
     assert_eq!(site::processes_of(&disk.0.join("components"), None), running, "components are left in peace");
     disk.make_room();
     site.start_agent("edge", None);
@@ -321,13 +321,13 @@ impl Drop for Disk {
         for pid in site::processes_of(&self.0, None) {
             let _ = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
         }
-        // Lazily: what was just killed may hold it for a moment.
+        // Lazily: a process that was just killed may still use it for a moment.
         let _ = std::process::Command::new("umount").arg("--lazy").arg(&self.0).status();
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_vm_is_forgotten_and_its_clients_get_another_provider() {
+async fn a_lost_vm_is_removed_and_its_clients_get_another_provider() {
     let site = Site::open("lost");
     site.make(&json!({ "edits": [
         vm("data"), vm("web"), provider("database", "data", "database"),
@@ -335,10 +335,10 @@ async fn a_lost_vm_is_forgotten_and_its_clients_get_another_provider() {
     ]}))
     .await;
     let accepted = site.client.post("/v1/vms/data/lost", &json!({})).await.unwrap();
-    let told = site.until_done(&accepted).await;
-    assert!(told.iter().any(|event| event.what == EventKind::VmLost), "{told:#?}");
+    let events = site.until_done(&accepted).await;
+    assert!(events.iter().any(|event| event.what == EventKind::VmLost), "{events:#?}");
     assert_eq!((site.state("app").await.as_str(), site.state("database").await.as_str()), ("stopped", "gone"));
-    // What was declared lost is ended, so that nobody goes on serving who is not heard any more.
+    // The components of a lost VM are ended, so that none keeps serving.
     while site.vm(1).exists() {
         tokio::task::yield_now().await;
     }
@@ -352,8 +352,8 @@ async fn a_lost_vm_is_forgotten_and_its_clients_get_another_provider() {
     site.remove_everything().await;
 }
 
-/// Components that are hard to end: one ignores the signal, one has thrown away its environment and with it the mark, and
-/// one has left its group as well, so that only its stop command knows it.
+/// Components that are hard to stop: one ignores the signal, one has discarded its environment and with it the mark,
+/// and one has left its process group as well, so that only its stop command finds it.
 fn stubborn(vm: &str) -> [Value; 3] {
     let add = |name: &str, operations: Value| {
         let recipe = json!({ "version": 1, "operations": operations });
@@ -374,7 +374,7 @@ fn stubborn(vm: &str) -> [Value; 3] {
     ]
 }
 
-/// Waits until a VM on this machine is no more, and checks that none of its components runs on.
+/// Waits until a VM on this machine is gone, and checks that none of its components is still running.
 async fn nothing_is_left(site: &Site, vm: u64) {
     site::until("its directory is gone", || !site.vm(vm).exists()).await;
     let left = site::processes_of(&site.vm(vm), None);
@@ -382,8 +382,8 @@ async fn nothing_is_left(site: &Site, vm: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_of_a_lost_vm_runs_on_whether_its_agent_is_alive_or_dead() {
-    // As the guide has it: the manager is told where its data is from where it was started.
+async fn a_lost_vm_leaves_no_process_whether_its_agent_is_alive_or_dead() {
+    // As in the guide: the manager's data directory is relative to where it was started.
     let site = Site::open_with("lost-for-good", &["--data", "manager"]);
     let vms = [vm("well"), vm("silent")].into_iter();
     let edits: Vec<Value> = vms.chain(stubborn("well")).chain(stubborn("silent")).collect();
@@ -398,9 +398,9 @@ async fn nothing_of_a_lost_vm_runs_on_whether_its_agent_is_alive_or_dead() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_manager_that_was_killed_while_it_ended_a_lost_vm_goes_on_with_it_from_elsewhere() {
+async fn a_manager_killed_while_it_destroys_a_lost_vm_resumes_from_another_directory() {
     let mut site = Site::open_with("lost-halfway", &["--data", "manager"]);
-    // One more that is not to be stopped before it is time.
+    // One more that does not stop until it is allowed to.
     let (asked, time) = (site.place.join("asked"), site.place.join("time"));
     let mut slow = provider("database", "data", "database");
     let stop = format!("touch {}; until test -e {}; do sleep 0.01; done", asked.display(), time.display());
@@ -420,7 +420,7 @@ async fn a_manager_that_was_killed_while_it_ended_a_lost_vm_goes_on_with_it_from
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_of_a_removed_vm_runs_on_though_its_components_are_stubborn() {
+async fn a_removed_vm_leaves_no_process_even_if_its_components_resist() {
     let site = Site::open_with("removed-for-good", &["--data", "manager"]);
     let edits: Vec<Value> = [vm("data")].into_iter().chain(stubborn("data")).collect();
     site.make(&json!({ "edits": edits })).await;
@@ -430,7 +430,7 @@ async fn nothing_of_a_removed_vm_runs_on_though_its_components_are_stubborn() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_manager_that_is_started_with_another_patience_has_it() {
+async fn a_manager_restarted_with_another_timeout_for_lost_vms_uses_it() {
     let mut site = Site::open("patience");
     let token = site.invite("far").await;
     site.start_agent("far", Some(&token));
@@ -440,13 +440,13 @@ async fn a_manager_that_is_started_with_another_patience_has_it() {
     site.restart_manager();
     let after = site.status().await.newest_event;
     site.kill_last_agent();
-    let told = site.events_until(after, |event| event.what == EventKind::VmLost).await;
-    assert!(told.iter().any(|event| event.what == EventKind::VmSuspected), "{told:#?}");
+    let events = site.events_until(after, |event| event.what == EventKind::VmLost).await;
+    assert!(events.iter().any(|event| event.what == EventKind::VmSuspected), "{events:#?}");
     assert_eq!(site.state("database").await, "gone");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_work_is_refused_with_every_reason_and_changes_nothing() {
+async fn an_invalid_change_is_refused_with_every_reason_and_changes_nothing() {
     let site = Site::open("refused");
     let change = json!({ "edits": [
         provider("database", "nowhere", "database"),

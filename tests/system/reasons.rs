@@ -1,4 +1,4 @@
-//! Whole systems in trouble: what an operator is told of what ended, what waits, and what is lost.
+//! Whole systems in trouble: what an operator sees of components that died, wait or are lost.
 
 use crate::site::{self, Site, provider, vm};
 use cloud_manager::document::{EventKind, VmHealth};
@@ -9,14 +9,14 @@ fn json_of(site: &Site, arguments: &[&str]) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_died_is_seen_with_how_often_when_and_why() {
+async fn deaths_are_shown_with_count_time_and_reason() {
     let mut site = Site::open("deaths");
     let mut database = provider("database", "data", "sql");
-    // Its last line has no end.
+    // Its last line has no newline.
     let start = &mut database["add-component"]["recipe"]["operations"]["start"];
     *start = json!({ "process": { "run": "printf serving; exec sleep 1000" } });
     site.make(&json!({ "edits": [vm("data"), database] })).await;
-    assert!(!site.done(&["status"]).contains("DIED"), "nobody did");
+    assert!(!site.done(&["status"]).contains("DIED"), "no component died");
     for died in ["once, ", "2 times, last "] {
         let seen = site.status().await.newest_event;
         for pid in site::processes_of(&site.vm(1).join("components"), None) {
@@ -25,7 +25,7 @@ async fn who_died_is_seen_with_how_often_when_and_why() {
         site.events_until(seen, |event| event.text == "database is started").await;
         assert!(site.done(&["component", "list"]).contains(died));
     }
-    // To be stopped by somebody is no death.
+    // A stop by an operator does not count as a death.
     site.done(&["component", "restart", "database"]);
     for round in ["before", "after"] {
         let deaths = &json_of(&site, &["component", "list"])[0]["deaths"];
@@ -46,7 +46,7 @@ async fn who_died_is_seen_with_how_often_when_and_why() {
     site.remove_everything().await;
 }
 
-/// A database that cannot start for as long as a file is there, an application that needs it, and a page that needs that.
+/// A database that cannot start as long as a file exists, an application that needs it, and a page that needs that.
 fn shop(site: &Site) -> String {
     let bad = site.place.join("bad").display().to_string();
     let text = format!(
@@ -78,7 +78,7 @@ components:
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn why_follows_the_reasons_across_machines_to_what_a_person_can_do() {
+async fn why_follows_the_reasons_across_machines_to_a_remedy() {
     let site = Site::open("why");
     std::fs::write(site.place.join("bad"), "").unwrap();
     site.refused(&["apply", &shop(&site), "--yes"]);
@@ -109,7 +109,7 @@ async fn why_follows_the_reasons_across_machines_to_what_a_person_can_do() {
     let shown = site.done(&["why", "shop/page[0]"]);
     assert!(shown.starts_with("✓ shop/page[0]") && shown.ends_with("nothing is wrong\n"), "{shown}");
 
-    // An agent that does not answer: its components may run on, and whoever is to be removed waits for it.
+    // An agent that does not answer: its components may still be running, and a removal waits for it.
     let away = site.kill_agent_for_good(2).await;
     site.events_until(seen, |event| event.what == EventKind::VmSuspected).await;
     let vm = site.status().await.vms.into_iter().find(|it| it.health == VmHealth::Suspected).unwrap().name;
@@ -118,11 +118,11 @@ async fn why_follows_the_reasons_across_machines_to_what_a_person_can_do() {
     assert!(shown.contains(&format!("holdfast vm lost '{vm}'")), "{shown}");
     drop(away);
 
-    // What was taken away by hand is missing; what nobody ever asked for is unknown.
+    // A component that was removed by hand is missing; a name that no application has is unknown.
     site.done(&["component", "remove", "shop/page[0]"]);
     let shown = site.done(&["why", "shop/page[0]"]);
-    assert!(shown.contains("shop/page[0] is missing: application shop asks for it"), "{shown}");
-    assert!(shown.contains("holdfast reconcile 'shop/page[0]' makes it"), "{shown}");
+    assert!(shown.contains("shop/page[0] is missing: application shop requests it"), "{shown}");
+    assert!(shown.contains("holdfast reconcile 'shop/page[0]' creates it"), "{shown}");
     let shown = site.refused(&["why", "shop/pge[0]"]);
     assert_eq!(shown, "there is no component and no VM shop/pge[0] (did you mean `shop/page[0]`?)\n");
     let shown = site.refused(&["component", "logs", "shop/ap[0]"]);
@@ -135,7 +135,7 @@ async fn why_follows_the_reasons_across_machines_to_what_a_person_can_do() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_vm_is_shown_for_as_long_as_somebody_misses_it() {
+async fn a_lost_vm_is_listed_as_long_as_it_is_needed() {
     let site = Site::open("missed");
     let file = shop(&site);
     site.done(&["apply", &file, "--yes"]);
@@ -143,11 +143,11 @@ async fn a_lost_vm_is_shown_for_as_long_as_somebody_misses_it() {
     site.done(&["vm", "lost", "shop/web[1]"]);
     let shown = site.done(&["status"]);
     assert!(shown.contains("✗ vm shop/web[1] is lost (holdfast reconcile shop)\n"), "{shown}");
-    // Its name is taken over when it is made again.
+    // Its name is reused when it is created again.
     site.done(&["reconcile", "shop", "--yes"]);
     assert!(!site.done(&["status"]).contains("is lost"));
 
-    // Lost again, and asked for no more: nobody misses it.
+    // Lost again, and no longer requested: it is no longer needed.
     site.done(&["vm", "lost", "shop/web[1]"]);
     assert!(seen(&["status"]) && seen(&["vm", "list"]));
     let text = std::fs::read_to_string(site.place.join(&file)).unwrap();
@@ -158,18 +158,18 @@ async fn a_lost_vm_is_shown_for_as_long_as_somebody_misses_it() {
     let shown = site.done(&["status"]);
     assert!(shown.contains("\n2 VMs, 2 well ") && !seen(&["status"]) && !seen(&["status", "--json"]), "{shown}");
     let shown = site.done(&["vm", "list"]);
-    assert!(shown.ends_with("\n1 lost VM that nothing asks for any more is not shown (--all shows it)\n"), "{shown}");
+    assert!(shown.ends_with("\n1 lost VM that is no longer needed is not shown (--all shows it)\n"), "{shown}");
     assert!(
         !seen(&["vm", "list", "--json"]) && seen(&["vm", "list", "--all"]) && seen(&["vm", "list", "--all", "--json"])
     );
     site.done(&["remove", "shop", "--yes"]);
     assert!(site.done(&["status"]).starts_with("0 VMs"));
 
-    // Of one that belongs to no application nobody knows whether it is missed, until another has its name.
+    // For one that belongs to no application it is unknown whether it is needed, until another has its name.
     site.done(&["vm", "add", "edge", "--cloud", "local"]);
     site.done(&["vm", "lost", "edge"]);
     let shown = site.done(&["status"]);
-    assert!(shown.contains("✗ vm edge is lost (place its components elsewhere; it is shown until"), "{shown}");
+    assert!(shown.contains("✗ vm edge is lost (place its components elsewhere; it is listed until"), "{shown}");
     site.done(&["vm", "add", "edge", "--cloud", "local"]);
     site.done(&["vm", "remove", "edge"]);
     assert!(site.done(&["status"]).starts_with("0 VMs"));
@@ -177,7 +177,7 @@ async fn a_lost_vm_is_shown_for_as_long_as_somebody_misses_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_is_overtaken_by_another_operator_is_told() {
+async fn an_operator_whose_change_is_overtaken_is_notified() {
     let site = Site::open("overtaken");
     let text = |word: &str| {
         format!(
@@ -209,9 +209,9 @@ components: {{ p: {{ type: P }} }}
     site.done(&["apply", "two.yaml", "--yes", "--no-wait"]);
     std::fs::write(site.place.join("go"), "").unwrap();
     let first = first.wait_with_output().unwrap();
-    let told = String::from_utf8(first.stderr).unwrap();
-    assert!(first.status.success() && told.starts_with("application a was changed meanwhile"), "{told}");
-    // Whoever came last is not told so.
+    let output = String::from_utf8(first.stderr).unwrap();
+    assert!(first.status.success() && output.starts_with("application a was changed in the meantime"), "{output}");
+    // The operator of the last change gets no such note.
     let seen = site.status().await.newest_event;
     let output = site.holdfast(&["apply", "one.yaml", "--yes"]);
     assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -222,7 +222,7 @@ components: {{ p: {{ type: P }} }}
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_one_wrote_that_cannot_go_is_shown_although_another_has_its_name() {
+async fn logs_show_a_component_stuck_in_removal_although_another_has_its_name() {
     let site = Site::open("last-words");
     let bad = site.place.join("bad");
     let purge = format!("test ! -e {} || {{ echo it is in use; exit 7; }}", bad.display());
@@ -255,7 +255,7 @@ async fn what_one_wrote_that_cannot_go_is_shown_although_another_has_its_name() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn applying_again_says_who_waits_for_what_failed_elsewhere() {
+async fn applying_again_reports_components_that_wait_for_a_failure_elsewhere() {
     let site = Site::open("elsewhere");
     let bad = site.place.join("bad");
     let base = format!(
@@ -287,15 +287,15 @@ components: { c: { type: C, bind: { x: { from: base/p } } } }
     site.done(&["apply", "user.yaml", "--yes"]);
     std::fs::write(&bad, "").unwrap();
     site.refused(&["component", "restart", "base/p[0]"]);
-    let told = "✗ user/c[0]: is stopped, not started; it waits for base/p[0] (failed to start) for x\n";
+    let output = "✗ user/c[0]: is stopped, not started; it waits for base/p[0] (failed to start) for x\n";
     for command in [
         &["apply", "user.yaml", "--yes"][..],
         &["reconcile", "user", "--yes"],
-        // This is kept, although it makes no difference.
+        // This is recorded, although it makes no difference.
         &["apply", "user.yaml", "--yes", "--set", "unused=two"],
     ] {
         let shown = site.refused(command);
-        assert!(shown.contains("Nothing is different.") && shown.ends_with(told), "{shown}");
+        assert!(shown.contains("No changes.") && shown.ends_with(output), "{shown}");
     }
     let output = site.holdfast(&["apply", "user.yaml", "--yes", "--json"]);
     assert_eq!(output.status.code(), Some(1));
@@ -312,7 +312,7 @@ components: { c: { type: C, bind: { x: { from: base/p } } } }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_waits_for_a_change_that_needs_a_person_is_told_and_sent_there() {
+async fn a_client_that_waits_for_a_change_that_requires_manual_action_is_pointed_to_it() {
     let site = Site::open("behind");
     site.make(&json!({ "edits": [vm("v"), provider("app", "v", "x")] })).await;
     let mut new = provider("new", "v", "y");
@@ -323,7 +323,7 @@ async fn whoever_waits_for_a_change_that_needs_a_person_is_told_and_sent_there()
     site.events_until(first.events_after, |event| event.what == EventKind::OperationFailed).await;
     let shown = site.refused(&["component", "restart", "app"]);
     assert!(shown.contains("✗ change 3 needs manual action\n"), "{shown}");
-    assert!(shown.contains("  try again: holdfast component retry new\n"), "{shown}");
+    assert!(shown.contains("  retry:   holdfast component retry new\n"), "{shown}");
     std::fs::write(&go, "").unwrap();
     let seen = site.status().await.newest_event;
     site.done(&["component", "retry", "new"]);

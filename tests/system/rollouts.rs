@@ -1,4 +1,4 @@
-//! Replacements in steps: the manager carries them out, whatever becomes of the client and of the manager itself.
+//! Replacements in steps: the manager carries them out, even if the client or the manager itself is killed.
 
 use crate::HOLDFAST;
 use crate::site::Site;
@@ -10,7 +10,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Components that take a moment to start, so that there is time to kill somebody.
+/// Components that start slowly, so that there is time to kill programs.
 fn text(level: u32) -> String {
     format!(
         r#"holdfast: 1
@@ -27,7 +27,7 @@ components: {{ app: {{ type: App, on: v, count: 6 }} }}
     )
 }
 
-/// A site with six components at level 1, and a file that asks for level 2.
+/// A site with six components at level 1, and a file with level 2.
 fn site(name: &str) -> Site {
     let site = Site::open(name);
     fs::write(site.place.join("a.yaml"), text(1)).unwrap();
@@ -40,7 +40,7 @@ async fn application(site: &Site) -> ApplicationDocument {
     site.client.get("/v1/applications/a").await.unwrap()
 }
 
-/// The most components that were not started at one time, as the events tell it.
+/// The largest number of components that were not started at one time, according to the events.
 fn down_at_once(events: &[EventDocument]) -> usize {
     let (mut down, mut most) = (BTreeSet::new(), 0);
     for event in events.iter().filter(|it| it.what == EventKind::ComponentIs) {
@@ -85,7 +85,7 @@ async fn a_rollout_survives_its_client_and_its_manager() {
     site.events_until(before, |it| it.text.contains("(step 6 of 6)")).await;
     let last = site.events_until(before, |it| it.text.contains("(step 6 of 6)")).await.last().unwrap().change;
     site.events_until(before, |it| it.what == EventKind::ChangeDone && it.change == last).await;
-    let events = site.told_since(before).await;
+    let events = site.events_since(before).await;
     assert_eq!(stopped(&events).len(), 6, "{events:?}");
     assert_eq!(down_at_once(&events), 1, "{events:?}");
     let now = application(&site).await;
@@ -99,40 +99,40 @@ async fn a_rollout_survives_its_client_and_its_manager() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn canaries_wait_to_be_promoted_or_are_put_back() {
+async fn canaries_wait_to_be_promoted_or_are_undone() {
     let site = site("canary");
     let before = site.status().await.newest_event;
-    let told = site.done(&["apply", "a.yaml", "--canary", "2", "--rolling", "2", "--yes"]);
-    assert!(told.contains("The canaries are started. Continue: holdfast promote"), "{told}");
-    assert_eq!(stopped(&site.told_since(before).await).len(), 2);
+    let output = site.done(&["apply", "a.yaml", "--canary", "2", "--rolling", "2", "--yes"]);
+    assert!(output.contains("The canaries are started. Continue: holdfast promote"), "{output}");
+    assert_eq!(stopped(&site.events_since(before).await).len(), 2);
     let rollout = application(&site).await.rollout.unwrap();
     assert_eq!(rollout.state, RolloutState::Canary { promotes_at_ms: None });
     let change = rollout.change.to_string();
 
-    // What cancelling does is said first, and then done: the canaries are at level 1 again.
-    let told = site.done(&["cancel", &change, "--dry-run"]);
-    assert!(told.contains("go back to version 1 of a"), "{told}");
+    // Cancelling first shows what it does, and then does it: the canaries are at level 1 again.
+    let output = site.done(&["cancel", &change, "--dry-run"]);
+    assert!(output.contains("return to version 1 of a"), "{output}");
     assert!(application(&site).await.rollout.is_some());
     site.done(&["cancel", &change, "--yes"]);
     let now = application(&site).await;
     assert_eq!((now.version, &now.rollout), (3, &None));
     for index in 0..6 {
-        let told = site.done(&["component", "logs", &format!("a/app[{index}]")]);
-        assert!(told.trim_end().ends_with("level 1"), "{index}: {told}");
+        let output = site.done(&["component", "logs", &format!("a/app[{index}]")]);
+        assert!(output.trim_end().ends_with("level 1"), "{index}: {output}");
     }
 
-    // Promoted, it replaces the rest; never more than two at once.
+    // After promotion it replaces the rest; never more than two at once.
     let before = site.status().await.newest_event;
     site.done(&["apply", "a.yaml", "--canary", "1", "--rolling", "2", "--yes"]);
     let change = application(&site).await.rollout.unwrap().change.to_string();
     site.done(&["promote", &change]);
-    let events = site.told_since(before).await;
+    let events = site.events_since(before).await;
     assert_eq!(stopped(&events).len(), 6);
     assert!(down_at_once(&events) <= 2, "{events:?}");
     assert_eq!(application(&site).await.rollout, None);
     assert!(site.refused(&["promote", &change]).contains("is not a step of a rollout under way"));
 
-    // After a stated time it promotes itself.
+    // After a stated time it is promoted automatically.
     fs::write(site.place.join("a.yaml"), text(3)).unwrap();
     let before = site.status().await.newest_event;
     site.done(&["apply", "a.yaml", "--canary", "1", "--rolling", "5", "--promote-after", "1", "--yes"]);
@@ -148,41 +148,44 @@ async fn a_rollout_is_cancelled_between_two_components() {
     site.done(&["apply", "a.yaml", "--rolling", "1", "--yes", "--no-wait"]);
     site.events_until(before, |it| it.text.contains("(step 2 of 6)")).await;
     let change = application(&site).await.rollout.unwrap().change.to_string();
-    let told = site.done(&["cancel", &change, "--yes"]);
-    assert!(told.contains("the steps after it are dropped"), "{told}");
-    let events = site.told_since(before).await;
+    let output = site.done(&["cancel", &change, "--yes"]);
+    assert!(output.contains("the steps after it are dropped"), "{output}");
+    let events = site.events_since(before).await;
     let replaced = stopped(&events).len();
     assert!((2..6).contains(&replaced), "{replaced}");
     assert_eq!(application(&site).await.rollout, None);
-    // What is there is what was asked for until then; applied again, the rest follows.
+    // What exists is what was requested until then; applied again, the rest follows.
     site.done(&["check"]);
-    let told = site.done(&["apply", "a.yaml", "--rolling", "1", "--yes"]);
-    assert!(told.contains(&format!("{} of {0}", 6 - replaced)), "{told}");
+    let output = site.done(&["apply", "a.yaml", "--rolling", "1", "--yes"]);
+    assert!(output.contains(&format!("{} of {0}", 6 - replaced)), "{output}");
     site.audit(&[]);
     site.remove_everything().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn any_kept_version_can_be_gone_back_to() {
+async fn rollback_reaches_any_kept_version() {
     let site = site("versions");
     site.done(&["apply", "a.yaml", "--yes"]);
     site.done(&["scale", "app=3", "--yes"]);
-    let told = site.done(&["history", "--application", "a"]);
-    assert!(told.lines().nth(1).unwrap().starts_with("3") && told.contains("scale"), "{told}");
+    let output = site.done(&["history", "--application", "a"]);
+    assert!(output.lines().nth(1).unwrap().starts_with("3") && output.contains("scale"), "{output}");
     site.done(&["rollback", "a", "--to", "1", "--yes"]);
     assert_eq!(site.status().await.components.len(), 6);
     assert!(site.done(&["component", "logs", "a/app[0]"]).trim_end().ends_with("level 1"));
     // The history says what became of each change, and which token asked for it.
-    let told = site.done(&["history"]);
-    let lines: Vec<Vec<&str>> = told.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
-    assert!(lines[0].contains(&"done") && lines[0].contains(&"rollback"), "{told}");
-    assert!(lines[1..3].iter().all(|it| it.join(" ").contains("rolled back by 4 made at the first start")), "{told}");
-    assert!(lines[3].contains(&"done"), "{told}");
-    // A plain rollback goes back to what was there before, which is version 3.
+    let output = site.done(&["history"]);
+    let lines: Vec<Vec<&str>> = output.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    assert!(lines[0].contains(&"done") && lines[0].contains(&"rollback"), "{output}");
+    assert!(
+        lines[1..3].iter().all(|it| it.join(" ").contains("rolled back by 4 created at the first start")),
+        "{output}"
+    );
+    assert!(lines[3].contains(&"done"), "{output}");
+    // A plain rollback returns to the previous version, which is version 3.
     site.done(&["rollback", "a", "--yes"]);
     assert_eq!(site.status().await.components.len(), 3);
-    let told = site.refused(&["rollback", "a", "--to", "99", "--yes"]);
-    assert!(told.contains("version 99 of application a is not kept (kept: 1, 2, 3, 4, 5)"), "{told}");
+    let output = site.refused(&["rollback", "a", "--to", "99", "--yes"]);
+    assert!(output.contains("version 99 of application a is not kept (kept: 1, 2, 3, 4, 5)"), "{output}");
     site.remove_everything().await;
 }
 
@@ -211,17 +214,17 @@ components: {{ base: {{ type: Base }}, app: {{ type: App }} }}
     fs::write(site.place.join("a.yaml"), text(gate.to_str().unwrap())).unwrap();
     site.done(&["apply", "a.yaml", "--yes"]);
 
-    // What it is changed to never becomes ready, and its time limit is far away.
+    // The new version never becomes ready, and its time limit is far away.
     fs::write(site.place.join("a.yaml"), text("/nonexistent")).unwrap();
     let before = site.status().await.newest_event;
     site.done(&["apply", "a.yaml", "--yes", "--no-wait"]);
     site.events_until(before, |it| it.text == "a/app[0] is starting").await;
-    let told = site.done(&["cancel", "2", "--dry-run"]);
-    assert!(told.contains("what was done is undone") && told.contains("added again: a/app[0]"), "{told}");
-    let told = site.done(&["cancel", "2", "--yes"]);
-    assert!(told.contains("change 2 is cancelled"), "{told}");
+    let output = site.done(&["cancel", "2", "--dry-run"]);
+    assert!(output.contains("what was done is undone") && output.contains("added again: a/app[0]"), "{output}");
+    let output = site.done(&["cancel", "2", "--yes"]);
+    assert!(output.contains("change 2 is cancelled"), "{output}");
 
-    // It runs as before, and that is what the manager wants of it.
+    // It runs as before, and that is what the manager expects.
     assert_eq!(site.state("a/app[0]").await, "started");
     site.done(&["check"]);
     let now = application(&site).await;

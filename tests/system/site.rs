@@ -1,4 +1,5 @@
-//! A site for tests: one real manager, real agents on this machine, real processes; all of it gone when the test ends.
+//! A site for tests: one real manager, real agents on this machine, real processes; all of it is removed when the test
+//! ends.
 
 use crate::HOLDFAST;
 use cloud_manager::access::Access;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
-/// A test that has not ended by then will not end.
+/// Time limit for each wait of a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Site {
@@ -28,12 +29,13 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A manager of nothing.
+    /// A manager without VMs.
     pub(crate) fn open(name: &str) -> Self {
         Self::open_with(name, &[])
     }
 
-    /// The same, with further options. The manager's data directory is `manager` below the place, in which it works.
+    /// The same, with further options. The manager's data directory is `manager` below the place, which is its working
+    /// directory.
     pub(crate) fn open_with(name: &str, options: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -45,7 +47,7 @@ impl Site {
         Self { place, options, environment: Vec::new(), manager: Some(manager), agents: Vec::new(), client }
     }
 
-    /// Puts a program where the manager's agents on this machine find it before any other of its name.
+    /// Installs a program where the manager's agents on this machine find it before any other with its name.
     pub(crate) fn program(&self, name: &str, text: &str) {
         use std::os::unix::fs::PermissionsExt;
         let path = self.place.join("bin").join(name);
@@ -62,7 +64,7 @@ impl Site {
         self.data().join(format!("local/vm-{id}"))
     }
 
-    /// Kills the manager as a loss of power would.
+    /// Kills the manager, as a power failure would.
     pub(crate) fn kill_manager(&mut self) {
         let mut manager = self.manager.take().unwrap();
         manager.kill().unwrap();
@@ -79,8 +81,8 @@ impl Site {
         agent.end(Duration::ZERO).await;
     }
 
-    /// Kills the agent of a VM on this machine so that none comes back for as long as the answer is kept: each agent finds
-    /// its data directory in use.
+    /// Kills the agent of a VM on this machine so that none restarts as long as the returned value is kept: each agent
+    /// finds its data directory in use.
     pub(crate) async fn kill_agent_for_good(&self, vm: u64) -> DataDirectory {
         loop {
             if let Some(agent) = vm_agent::Presence::of(&self.vm(vm)) {
@@ -92,7 +94,7 @@ impl Site {
         }
     }
 
-    /// Starts an agent that joins with a token, and says what it printed first.
+    /// Starts an agent that joins with a token, and returns its first output.
     pub(crate) fn start_agent(&mut self, name: &str, token: Option<&str>) -> String {
         let address = self.manager_address();
         let mut command = Command::new(HOLDFAST);
@@ -100,7 +102,7 @@ impl Site {
         self.run_agent(command, name, token)
     }
 
-    /// The same with a command of one's own, up to where token and name belong.
+    /// The same with another command, without token and name.
     pub(crate) fn run_agent(&mut self, mut command: Command, name: &str, token: Option<&str>) -> String {
         if let Some(token) = token {
             command.args(["--name", name, "--token", token]);
@@ -111,14 +113,14 @@ impl Site {
         line
     }
 
-    /// Kills the agent that was started last, as a loss of power would.
+    /// Kills the agent that was started last, as a power failure would.
     pub(crate) fn kill_last_agent(&mut self) {
         let mut agent = self.agents.pop().unwrap();
         agent.kill().unwrap();
         agent.wait().unwrap();
     }
 
-    /// Waits until the agent that was started last has ended, and says how.
+    /// Waits until the agent that was started last has ended, and returns its exit code.
     pub(crate) async fn last_agent_ended(&mut self) -> Option<i32> {
         let mut agent = self.agents.pop().unwrap();
         let ended = tokio::task::spawn_blocking(move || {
@@ -128,7 +130,7 @@ impl Site {
                     Some(status) => return status.code(),
                     None if Instant::now() > give_up => {
                         agent.kill().unwrap();
-                        panic!("the agent goes on");
+                        panic!("the agent keeps running");
                     }
                     None => std::thread::yield_now(),
                 }
@@ -137,14 +139,14 @@ impl Site {
         ended.await.unwrap()
     }
 
-    /// A token with which the VM of that name can join.
+    /// A token with which the VM with that name can join.
     pub(crate) async fn invite(&self, vm: &str) -> String {
         let invite = NewJoinToken { vm: Some(vm.into()), ..NewJoinToken::default() };
         let token: JoinToken = self.client.post("/v1/join-tokens", &invite).await.unwrap();
         token.text
     }
 
-    /// Runs a command that must end well, and says what it printed.
+    /// Runs a command that must succeed, and returns its output.
     #[track_caller]
     pub(crate) fn done(&self, arguments: &[&str]) -> String {
         let output = self.holdfast(arguments);
@@ -153,7 +155,7 @@ impl Site {
         text
     }
 
-    /// Runs a command that must end badly, and says what it printed.
+    /// Runs a command that must fail, and returns its output.
     #[track_caller]
     pub(crate) fn refused(&self, arguments: &[&str]) -> String {
         let output = self.holdfast(arguments);
@@ -179,13 +181,13 @@ impl Site {
             .unwrap()
     }
 
-    /// Asks for a change; it must be accepted.
+    /// Submits a change; it must be accepted.
     pub(crate) async fn post(&self, change: &Value) -> Accepted {
         let change: NewChange = serde_json::from_value(change.clone()).unwrap();
         self.client.post("/v1/changes", &change).await.unwrap()
     }
 
-    /// Asks for a change, waits for its end, and says what was told on the way.
+    /// Submits a change, waits until it is done, and returns the events meanwhile.
     pub(crate) async fn make(&self, change: &Value) -> Vec<EventDocument> {
         let accepted = self.post(change).await;
         self.until_done(&accepted).await
@@ -197,30 +199,30 @@ impl Site {
             .await
     }
 
-    /// Everything that was told after a number, up to the first that fits.
+    /// All events after a number, up to the first that matches.
     pub(crate) async fn events_until(&self, after: u64, fits: impl Fn(&EventDocument) -> bool) -> Vec<EventDocument> {
-        let mut told = Vec::new();
-        let hearing = async {
+        let mut received = Vec::new();
+        let receiving = async {
             let mut events = self.client.events(after).await.unwrap();
             loop {
-                match events.next().await.unwrap().expect("the manager goes on talking") {
+                match events.next().await.unwrap().expect("the stream continues") {
                     StreamItem::Event(event) => {
                         let is_last = fits(&event);
-                        told.push(*event);
+                        received.push(*event);
                         if is_last {
                             return;
                         }
                     }
-                    StreamItem::Gap(_) => panic!("so little is never forgotten"),
+                    StreamItem::Gap(_) => panic!("so few events are never dropped"),
                 }
             }
         };
-        let heard = timeout(PATIENCE, hearing).await;
-        if heard.is_err() {
+        let ended = timeout(PATIENCE, receiving).await;
+        if ended.is_err() {
             let status = self.status().await;
-            panic!("it did not end; told: {told:#?}\nstatus: {status:#?}");
+            panic!("no event matched; events: {received:#?}\nstatus: {status:#?}");
         }
-        told
+        received
     }
 
     pub(crate) async fn status(&self) -> Status {
@@ -234,8 +236,8 @@ impl Site {
         found.map_or("gone".into(), |it| it.state.to_string())
     }
 
-    /// What was told since a number, up to now.
-    pub(crate) async fn told_since(&self, after: u64) -> Vec<EventDocument> {
+    /// The events after a number, up to now.
+    pub(crate) async fn events_since(&self, after: u64) -> Vec<EventDocument> {
         let newest = self.status().await.newest_event;
         self.events_until(after, |event| event.number >= newest).await
     }
@@ -248,7 +250,7 @@ impl Site {
         self.vm(vm.id.unwrap()).join(format!("components/{}", component.id.unwrap())).join("home").join(file)
     }
 
-    /// Every property, checked on the journals.
+    /// Checks every property on the journals.
     pub(crate) fn audit(&self, more: &[&Path]) -> Value {
         let mut command = Command::new(HOLDFAST);
         command.args(["audit", "--json"]).arg(self.data()).args(more);
@@ -258,7 +260,7 @@ impl Site {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Takes everything away, and checks that no process, no port and no directory of a VM is left.
+    /// Removes everything, and checks that no process, no port and no directory of a VM is left.
     pub(crate) async fn remove_everything(&self) {
         let vms = self.status().await.vms;
         let edits = vms.into_iter().map(|vm| EditDocument::RemoveVm(vm.name)).collect();
@@ -281,7 +283,7 @@ impl Drop for Site {
             let _ = agent.kill();
             let _ = agent.wait();
         }
-        // Agents of the local cloud, and components: all of them speak of this place.
+        // Agents of the local cloud, and components: all of them mention this place.
         for pid in processes_of(&self.place, None) {
             let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
         }
@@ -289,7 +291,7 @@ impl Drop for Site {
     }
 }
 
-/// The processes whose command line, environment or directory speaks of a place. Some servers overwrite the first two.
+/// The processes whose command line, environment or directory mentions a place. Some servers overwrite the first two.
 pub(crate) fn processes_of(place: &Path, besides: Option<u32>) -> Vec<u32> {
     use std::os::unix::ffi::OsStrExt;
     let place = place.as_os_str().as_bytes();
@@ -305,7 +307,7 @@ pub(crate) fn processes_of(place: &Path, besides: Option<u32>) -> Vec<u32> {
     pids.filter(|pid| *pid != own && Some(*pid) != besides).filter(speaks).collect()
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
     let waiting = async {
         while !is_so() {
@@ -331,7 +333,7 @@ fn start_manager(place: &Path, options: &[String]) -> Child {
     manager
 }
 
-/// What a program prints first: it is ready then. It goes on printing into the void.
+/// The first output of a program: then it is ready. Further output is discarded.
 fn first_line(child: &mut Child) -> String {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let first = lines.next().map_or(String::new(), Result::unwrap);
@@ -344,7 +346,7 @@ pub(crate) fn vm(name: &str) -> Value {
     json!({ "add-vm": { "name": name, "cloud": "local" } })
 }
 
-/// A component that writes down what it was given and sleeps; it hands out a port that it keeps.
+/// A component that records its inputs and sleeps; it exports a port that it keeps.
 pub(crate) fn provider(name: &str, vm: &str, export: &str) -> Value {
     json!({ "add-component": {
         "name": name, "vm": vm,

@@ -1,4 +1,4 @@
-//! The gate: what must pass before a change is kept. Each step is one command that a developer can run by hand.
+//! The gate: what must pass before a change is merged. Each step is one command that a developer can run by hand.
 
 use std::{
     env,
@@ -14,10 +14,10 @@ const NEXTEST: &[&str] = &["nextest", "run", "--workspace"];
 const DOC_TESTS: &[&str] = &["test", "--workspace", "--doc"];
 const TESTS: &[&str] = &["test", "--workspace"];
 
-/// Thousands of random applications to the last state, reductions against none, every story with room for all its worlds.
+/// Thousands of random applications to the last state, reductions against none, every scenario without a state limit.
 const SOAK: &[&str] = &["run", "--release", "--package", "model-check", "--example", "soak", "--"];
 
-/// Runs the long explorations; further words go to them.
+/// Runs the long explorations; further arguments are passed on.
 pub(crate) fn soak(root: &Path, words: &[&str]) -> Result<(), String> {
     cargo(root, &[SOAK, words].concat())
 }
@@ -25,7 +25,7 @@ pub(crate) fn soak(root: &Path, words: &[&str]) -> Result<(), String> {
 /// Random scenarios with faults, with each reduction and with none.
 const DIFFERENTIAL: &[&str] = &["run", "--release", "--package", "model-check", "--example", "differential", "--"];
 
-/// Compares explorations with and without reductions; further words go to them.
+/// Compares explorations with and without reductions; further arguments are passed on.
 pub(crate) fn differential(root: &Path, words: &[&str]) -> Result<(), String> {
     cargo(root, &[DIFFERENTIAL, words].concat())
 }

@@ -1,4 +1,4 @@
-//! What a developer or the build machine runs: `cargo xtask test`.
+//! The developer's and the build machine's commands: `cargo xtask test`.
 //!
 //! Only the standard library: the gate must build in a second, and before anything else does.
 
@@ -13,8 +13,8 @@ use std::{env, path::PathBuf, process::ExitCode};
 const HELP: &str = "\
 usage: cargo xtask <command>
 
-  test    the gate: format, lint, rules of the house, all tests
-  tidy    only the rules of the house
+  test    the gate: format, lint, project rules, all tests
+  tidy    only the project rules
   packages
           installs the servers that one test really runs (root, on Debian)
   soak [FIRST] [LAST]
@@ -24,7 +24,7 @@ usage: cargo xtask <command>
   properties
           writes docs/PROPERTIES.md: which property is evaluated in which mode
   mutants [ROW…]
-          takes each guard away in a copy; the explorer must notice
+          removes each guard in a copy; the explorer must notice
   mutants --all [FILE…]
           the same by rule: negated conditions, dropped statements, swapped arms
 

@@ -1,5 +1,5 @@
-//! The servers that one test really runs, from Debian's packages. Where they are missing, and can be had, they are had; the
-//! services that the packages bring along are never started.
+//! The servers that one test runs, from Debian's packages. If they are missing and can be installed, they are
+//! installed; the services that the packages contain are never started.
 
 use std::{
     fs, io,
@@ -8,18 +8,18 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Each package, and a program that it brings.
+/// Each package, and a program that it contains.
 const PACKAGES: &[(&str, &str)] = &[
     ("nginx", "/usr/sbin/nginx"),
     ("redis-server", "/usr/bin/redis-server"),
-    // The client alone brings psql, but not this.
+    // The client alone contains psql, but not this.
     ("postgresql", "/usr/bin/pg_createcluster"),
     ("python3", "/usr/bin/python3"),
 ];
-/// Asked by Debian before a service is started; 101 means no.
+/// Debian runs it before a service is started; exit code 101 means no.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
-/// Sees to it that the packages are there. Where that is not possible it says so, and the test that needs them skips itself.
+/// Installs the packages. Where that is not possible it prints a note, and the test that needs them is skipped.
 pub(crate) fn ensure() {
     let missing: Vec<&str> =
         PACKAGES.iter().filter(|(_, program)| !Path::new(program).exists()).map(|(package, _)| *package).collect();
@@ -40,18 +40,18 @@ pub(crate) fn ensure() {
 }
 
 fn install(packages: &[&str]) -> Result<(), String> {
-    let told = |error: io::Error| error.to_string();
-    // Where somebody has a policy already, it is kept.
+    let message = |error: io::Error| error.to_string();
+    // An existing policy is kept.
     let ours = !Path::new(POLICY).exists();
     if ours {
-        fs::write(POLICY, "#!/bin/sh\nexit 101\n").map_err(told)?;
-        fs::set_permissions(POLICY, fs::Permissions::from_mode(0o755)).map_err(told)?;
+        fs::write(POLICY, "#!/bin/sh\nexit 101\n").map_err(message)?;
+        fs::set_permissions(POLICY, fs::Permissions::from_mode(0o755)).map_err(message)?;
     }
     let words = [&["install", "-y", "--no-install-recommends"], packages].concat();
-    // The list of packages may be missing or old.
+    // The package list may be missing or old.
     let done = apt(&words).or_else(|_| apt(&["update"]).and_then(|()| apt(&words)));
     if ours {
-        fs::remove_file(POLICY).map_err(told)?;
+        fs::remove_file(POLICY).map_err(message)?;
     }
     done
 }

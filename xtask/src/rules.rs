@@ -1,4 +1,5 @@
-//! Every rule of the specification is named at the code that is that rule, and the code names no rule that is not specified.
+//! Checks that every rule of the specification is named at the code that implements it, and that the code names no
+//! other rule.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! The rules of the house that can be checked by reading: arrows between crates, words, names and sizes of files.
+//! The project rules that can be checked by reading: dependencies between crates, words, names and sizes of files.
 //!
-//! It ratchets: what was there is listed with a reason, what is new must be right, and a listed exception that is no
-//! longer needed must go.
+//! It is a ratchet: existing exceptions are listed with a reason, new code must comply, and a listed exception that is no
+//! longer needed must be removed.
 
 use std::{
     collections::BTreeMap,
@@ -33,7 +33,7 @@ const LINES_MAX: usize = 600;
 /// Files that are longer, each with the reason.
 const LONG: &[(&str, &str)] = &[];
 
-/// The page that says what words mean, and what they are called in code.
+/// The glossary: what words mean, and their names in code.
 const GLOSSARY: &str = "docs/GLOSSARY.md";
 
 /// Names that say nothing about what is inside.
@@ -52,12 +52,12 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("/wo", "rk/", "a path of one machine means nothing on another"),
 ];
 
-/// Says everything that is wrong at once.
+/// Reports everything that is wrong at once.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let complaints = complaints(root).map_err(|error| format!("the files could not be read: {error}"))?;
     match complaints.len() {
         0 => Ok(()),
-        number => Err(format!("{number} rules of the house are broken:\n{}", complaints.join("\n"))),
+        number => Err(format!("{number} project rules are violated:\n{}", complaints.join("\n"))),
     }
 }
 
@@ -181,12 +181,12 @@ fn about_glossary(glossary: &str, code: &BTreeMap<String, String>) -> Vec<String
     missing.map(|(folder, path)| format!("{GLOSSARY}: `{folder}::{path}` is not found")).collect()
 }
 
-/// The folder at the top of the workspace in which a file lies.
+/// The top-level directory of a file.
 fn folder_of(place: &str) -> &str {
     place.split_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// What a crate ships with; what only its tests use is its own affair.
+/// The dependencies of a crate, without those for tests.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut inside = false;
@@ -233,7 +233,7 @@ fn files(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// A path as people write it, from the top of the workspace.
+/// A path relative to the workspace.
 fn place(root: &Path, path: &Path) -> String {
     let inside = path.strip_prefix(root).unwrap_or(path);
     inside.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")

@@ -1,10 +1,10 @@
-//! Asks a manager for a change and waits until it is done: what an operator's command does, and nothing else.
+//! Submits a change to a manager and waits until it is done: what an operator's command does, and nothing else.
 //!
 //! ```text
 //! ask ACCESS-FILE CHANGE-FILE
 //! ```
 //!
-//! Says how long it took from the request to the end of the change, without the start of this program.
+//! Prints the time from the request to the end of the change, without the start of this program.
 
 use bench::site::{Outcome, ask};
 use cloud_manager::access::Access;

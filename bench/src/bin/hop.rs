@@ -1,15 +1,15 @@
-//! What a journalled hop costs, next to what it cannot do without: one sync and one QUIC round trip.
+//! The cost of a journalled hop, compared with its unavoidable parts: one sync and one QUIC round trip.
 //!
 //! ```text
 //! cargo run --release -p bench --bin hop [-- DIRECTORY [ROUNDS]]
 //! ```
 //!
-//! Each round measures all of them in an order drawn anew. That matters: what came just before decides whether threads
-//! are awake and caches warm, and a fixed order moves the bare round trip by half and the ratio with it. The third line
+//! Each round measures all of them in a new random order. That matters: the previous measurement decides whether threads
+//! are awake and caches warm, and a fixed order changes the bare round trip by half and the ratio with it. The third line
 //! is the fairest comparison: bare quinn whose far end syncs before it answers, the steps of a hop without journal and
-//! links around them. It is no strict lower bound, because there the sync holds up the task that reads; a ratio a little
-//! below one means *no difference to be seen*, not that a hop is cheaper than its parts.
-//! The directory must be on the disk that is meant; the default is the system's place for temporary files.
+//! links around them. It is not a strict lower bound, because there the sync blocks the task that reads; a ratio a little
+//! below one means *no visible difference*, not that a hop is cheaper than its parts.
+//! The directory must be on the disk to be measured; the default is the system's directory for temporary files.
 
 use std::env;
 use std::error::Error;
@@ -142,7 +142,7 @@ impl Disk {
     }
 }
 
-/// The bare network: quinn and nothing else, but a disk at the far end if one is given.
+/// The bare network: quinn and nothing else, but with a disk at the far end if one is given.
 struct Echo {
     send: SendStream,
     receive: RecvStream,

@@ -1,14 +1,14 @@
-//! How application files grow: tiers that each use the one before, one to one and all to all, from one instance to ten
+//! How application files scale: tiers that each use the previous one, one to one and all to all, from one instance to ten
 //! thousand.
 //!
 //! ```text
 //! cargo run --release -p bench --bin language [-- --svg FILE]
 //! ```
 //!
-//! Each case runs in a process of its own, so that its peak of memory is its own. Measured are: reading and checking the
-//! file; expanding it (counting out, placing, wiring, checking); the difference to the same with one instance more in each
-//! tier; what a first deployment asks of the manager; and, where there are not too many bindings, the simulator's
-//! prediction of that deployment, as `holdfast plan` makes it. With `--svg`, the curves are drawn.
+//! Each case runs in a process of its own, so that its peak memory is its own. Measured are: reading and checking the
+//! file; expanding it (counting, placing, wiring, checking); the difference to the same with one more instance in each
+//! tier; the changes of a first deployment; and, where there are not too many bindings, the simulator's prediction of that
+//! deployment, as `holdfast plan` makes it. With `--svg`, the curves are drawn.
 
 use application::{Application, Difference, Existing, Expansion, Inputs};
 use bench::curves::{Curve, Curves};
@@ -31,11 +31,11 @@ use std::{
 
 const ONE_TO_ONE: [u32; 9] = [1, 2, 5, 10, 20, 50, 100, 1_000, 10_000];
 const ALL_TO_ALL: [u32; 9] = [1, 2, 5, 10, 20, 50, 100, 300, 1_000];
-/// With more bindings than that, a prediction is measured once.
+/// With more bindings than this, a prediction is measured once.
 const ONCE: f64 = 20_000.0;
 /// How often each case is measured.
 const TURNS: usize = 5;
-/// What one process tells the other: a number for each of these.
+/// The output of one process for the other: a number for each of these.
 const FIELDS: [&str; 8] = ["components", "bindings", "edits", "read", "expand", "difference", "plan", "peak"];
 
 /// One case: the tiers, how they are wired, how many of each, and what was measured.
@@ -95,7 +95,7 @@ impl Case {
             let text = String::from_utf8(output.stdout)?;
             Ok(text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?)
         };
-        // The least of several: whoever else is busy on this machine can only add to it.
+        // The minimum of several: other load on this machine can only add to it.
         let least = |what: &str, turns: usize| -> Result<Vec<f64>, Box<dyn Error>> {
             let mut best = numbers(what)?;
             for _ in 1..turns {
@@ -107,7 +107,7 @@ impl Case {
         // What takes seconds is measured once.
         let turns = if measured["bindings"] > ONCE { 1 } else { TURNS };
         let [seconds, orders, peak] = least("predict", turns)?[..] else {
-            return Err("a prediction tells three numbers".into());
+            return Err("a prediction prints three numbers".into());
         };
         let predicted = [seconds, orders, peak];
         Ok(Self { tiers, way, instances, measured, predicted })
@@ -138,7 +138,7 @@ impl Case {
     }
 }
 
-/// How much there is, and how long it takes to know what would be done.
+/// Sizes, and the time to plan.
 fn curves(cases: &[Case]) -> Curves {
     let mut curves =
         Curves::new("instances of each tier", ["components and bindings", "milliseconds to plan (dashed: to predict)"]);
@@ -200,7 +200,7 @@ fn predict(tiers: u32, way: &str, instances: u32) -> Result<String, Box<dyn Erro
     let (report, _) = simulate::simulate(&script, &settings);
     let took = milliseconds(begun.elapsed());
     if report.violation.is_some() || report.changes.iter().any(|it| it.done.is_none()) {
-        return Err("the prediction did not come to its end".into());
+        return Err("the prediction did not end".into());
     }
     Ok(format!("{took} {} {}", report.messages.orders, peak_mb()?))
 }
@@ -233,7 +233,7 @@ fn file(tiers: u32, way: &str, instances: u32) -> String {
     text + &vms + &components
 }
 
-/// Milliseconds with as many digits as mean something.
+/// Milliseconds with significant digits only.
 fn shown(milliseconds: f64) -> String {
     match milliseconds {
         it if it < 10.0 => format!("{it:.1} ms"),
@@ -242,10 +242,9 @@ fn shown(milliseconds: f64) -> String {
     }
 }
 
-/// The most memory that this process has had.
+/// The peak memory of this process.
 fn peak_mb() -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("the system does not say how much memory")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("the system does not report VmHWM")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1_024)
 }

@@ -1,4 +1,4 @@
-//! What the real programs cost on this machine: a manager, agents, and the wire between them.
+//! The cost of the real programs on this machine: a manager, agents, and the messages between them.
 //!
 //! ```text
 //! cargo build --release --package cli --package bench
@@ -12,8 +12,8 @@
 //! | `many` | 10 components on each of 10, 30 and 100 agents, in 5 tiers; operations do nothing, then processes |
 //! | `idle` | memory and processor time of an idle agent, and of a manager with 100 agents |
 //!
-//! Everything is started here, on loopback, and ended by number. The directory is where data goes; the default is the
-//! system's place for temporary files.
+//! Everything is started here, on loopback, and ended by process id. The directory is for data; the default is the
+//! system's directory for temporary files.
 
 use bench::site::{Outcome, Site};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ const CHAIN: usize = 15;
 const TIERS: usize = 3;
 const COLUMNS: usize = 16;
 const START_S: f64 = 0.2;
-/// How long idle programs are watched.
+/// How long idle programs are observed.
 const WATCHED: Duration = Duration::from_secs(10);
 /// The kernel counts processor time in hundredths of a second.
 const TICKS_PER_S: f64 = 100.0;
@@ -46,7 +46,7 @@ async fn main() -> Outcome<()> {
     }
 }
 
-/// A component with these operations; it needs what is below it, or nothing.
+/// A component with these operations; it needs the one below it, or nothing.
 fn component(name: &str, vm: usize, needs: bool, operations: &Value) -> Value {
     let imports = if needs { json!({ "below": { "export": "service" } }) } else { json!({}) };
     json!({ "add-component": {
@@ -131,7 +131,7 @@ async fn many(parent: &Path) -> Outcome<()> {
         let (count, tier) = (10 * agents, 2 * agents);
         let names: Vec<String> = (0..count).map(|number| format!("c{number}")).collect();
         for (what, operations) in [("nothing", &nothing), ("processes", &process)] {
-            // One lies below another, on the next agent.
+            // Each is below another, on the next agent.
             let below = |number: usize| number.checked_sub(tier).map(|it| it - it % tier + (it + 1) % tier);
             let place = |number: usize| number % agents;
             let add = |number: usize| component(&names[number], place(number), below(number).is_some(), operations);
@@ -167,13 +167,13 @@ async fn idle(parent: &Path) -> Outcome<()> {
     site.close().await
 }
 
-/// The agent that has this data directory.
+/// The process of the agent with this data directory.
 fn process_of(place: &Path) -> Outcome<u32> {
     vm_agent::Presence::of(place).map(|presence| presence.pid().unsigned_abs()).ok_or_else(|| "an agent is gone".into())
 }
 
 async fn watch(what: &str, processes: &[u32]) -> Outcome<()> {
-    // What came before is over.
+    // Lets previous work finish.
     tokio::time::sleep(Duration::from_secs(3)).await;
     let before = processor_s(processes)?;
     tokio::time::sleep(WATCHED).await;

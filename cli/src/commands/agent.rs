@@ -1,4 +1,4 @@
-//! `holdfast agent run`: the agent of this machine, until someone says stop. Its components outlive it.
+//! `holdfast agent run`: runs the agent of this machine until it is stopped. Its components outlive it.
 
 use crate::Ending;
 use crate::failure::Failure;
@@ -25,27 +25,27 @@ enum Command {
 
 /// Runs the agent in the foreground. It joins with a token once; from then on its data directory is enough.
 ///
-/// Stopping the agent stops no component: they are found again when it comes back.
+/// Stopping the agent stops no component: the next agent re-adopts them.
 #[derive(Args)]
 #[command(after_help = "Example: holdfast agent run --data /var/lib/holdfast/agent --manager 10.0.0.1:7400 \\
            --listen 10.0.0.2:0 --name web1 --token TOKEN")]
 struct RunArguments {
-    /// Where it keeps everything; made if it is not there
+    /// Its data directory; created if it does not exist
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Where the manager listens for agents
+    /// The manager's address for agents
     #[arg(long, value_name = "ADDRESS")]
     manager: SocketAddr,
-    /// Where other agents find it; port 0 takes a free one
+    /// Its address for other agents; port 0 chooses a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Where other machines reach it, if that is another address; port 0 stands for the one it listens on
+    /// Its address as other machines see it, if different; port 0 stands for the port it listens on
     #[arg(long, value_name = "ADDRESS")]
     advertise: Option<SocketAddr>,
-    /// With what it joins: `holdfast token create` makes one
+    /// The join token, from `holdfast token create`
     #[arg(long, value_name = "TOKEN", env = "HOLDFAST_TOKEN", hide_env_values = true, requires = "name")]
     token: Option<String>,
-    /// What the VM is called
+    /// The name of the VM
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         tokio::select! {
             halted = running.halted() => Err(halted.into()),
             () = service::asked_to_stop() => {
-                // Whoever does not take its leave in time is left alone: the journal has everything.
+                // Peers that do not disconnect in time are dropped: the journal has everything.
                 let _ = tokio::time::timeout(Duration::from_secs(5), running.close()).await;
                 Ok(Ending::Done)
             }

@@ -1,4 +1,4 @@
-//! `holdfast apply`, `scale`, `rollback`, `reconcile`, `remove`, and `vm drain`: what each asks the manager for.
+//! `holdfast apply`, `scale`, `rollback`, `reconcile`, `remove`, and `vm drain`: the requests that they send.
 
 use crate::{Ending, failure::Failure, input::application_file::FileOptions, request::HowOptions};
 use clap::Args;
@@ -7,7 +7,7 @@ use cloud_manager::document::{
 };
 use std::collections::BTreeMap;
 
-/// Make an application as its file describes it
+/// Create or change an application as its file describes it
 #[derive(Args)]
 #[command(after_help = "\
 Shows what will be changed and asks for confirmation. Interrupting this does not interrupt the change.
@@ -22,18 +22,18 @@ pub(crate) struct ApplyArguments {
     how: HowOptions,
 }
 
-/// Change how many components there are of what was applied
+/// Change the number of components of an application
 #[derive(Args)]
 #[command(after_help = "\
-The number holds until the file is applied again.
+The number applies until the file is applied again.
 
-With --load, the numbers follow from what each component says it can take.
+With --load, the numbers follow from the declared capacity of each component.
 
 Example: holdfast scale app=5
          holdfast scale shop/app=5 shop/cache=2 --yes
          holdfast scale --load 60000 --load virus-scanner=52000")]
 pub(crate) struct ScaleArguments {
-    /// A component and how many there are to be; with --load, the application, if there are several
+    /// A component and its new number; with --load, the application, if there are several
     #[arg(required_unless_present = "load", value_name = "COMPONENT=N")]
     counts: Vec<String>,
     /// The load of the application, or of one component
@@ -43,29 +43,29 @@ pub(crate) struct ScaleArguments {
     how: HowOptions,
 }
 
-/// Make an application as it was in an earlier version
+/// Return an application to an earlier version
 #[derive(Args)]
 #[command(after_help = "\
-Every apply, scale, drain and rollback makes a new version; holdfast history --application shop lists them.
+Every apply, scale, drain and rollback creates a new version; holdfast history --application shop lists them.
 
 Example: holdfast rollback shop
          holdfast rollback shop --to 3")]
 pub(crate) struct RollbackArguments {
     /// The application
     application: String,
-    /// The version [default: the one before]
+    /// The version [default: the previous one]
     #[arg(long, value_name = "VERSION")]
     to: Option<u64>,
     #[command(flatten)]
     how: HowOptions,
 }
 
-/// Make applications or single components again as they were applied
+/// Restore applications or single components to what was applied
 #[derive(Args)]
 #[command(after_help = "\
-What is missing is added, what was not asked for is removed, and components whose files were changed
-or of which an operation failed are restarted, all in safe order. Of a component, only what is wrong with itself is mended.
-holdfast check shows what that would be.
+Adds what is missing, removes what was not requested, and restarts components whose files were changed
+or that have a failed operation, all in safe order. For a single component, nothing else is changed.
+holdfast check shows the differences.
 
 Example: holdfast reconcile shop
          holdfast reconcile 'shop/database[0]' 'shop/web[3]'")]
@@ -94,7 +94,7 @@ pub(crate) struct RemoveArguments {
     how: HowOptions,
 }
 
-/// A VM to be emptied, or to be used again.
+/// A VM to be drained, or to be used again.
 #[derive(Args)]
 pub(crate) struct DrainArguments {
     /// The VM, such as shop/web[0]

@@ -1,4 +1,4 @@
-//! `holdfast audit`: the journals of a real run, put through the explorer's properties.
+//! `holdfast audit`: checks the explorer's properties on the journals of a real run.
 
 use crate::{
     Ending,
@@ -20,7 +20,7 @@ use std::{fmt::Write as _, path::PathBuf, time::Duration};
 
 /// Check the properties of a real run from its journals
 ///
-/// Steps every machine again by its journal, in an order in which nothing is received before it was sent, and checks every
+/// Replays every machine from its journal, in an order in which nothing is received before it was sent, and checks every
 /// property after every step. Changes nothing; the programs may be running.
 #[derive(Args)]
 #[command(after_help = "\
@@ -28,13 +28,13 @@ Exit code 0: everything held; 1: something did not, or a journal cannot be read.
 
 Example: holdfast audit /var/lib/holdfast/manager /var/lib/holdfast/agent")]
 pub(crate) struct Arguments {
-    /// Data directories of the manager and of agents; a manager's brings those of its VMs on this machine
+    /// Data directories of the manager and of agents; a manager's includes those of its VMs on this machine
     #[arg(required = true, value_name = "DIR")]
     directories: Vec<PathBuf>,
-    /// Draw what happened: text, mermaid or svg
+    /// Draw the run: text, mermaid or svg
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     chart: Option<Drawing>,
-    /// Draw, or list in JSON, only what happened from the acceptance of this change to its end
+    /// Draw, or list in JSON, only the time from the acceptance of this change to its end
     #[arg(long, value_name = "NUMBER")]
     change: Option<u64>,
     #[command(flatten)]
@@ -94,7 +94,7 @@ fn verdict(pasts: &[Past], audit: &Audit) -> String {
         Some((after, breach)) => format!("✗ after {} of {steps} steps: {breach}\n", counted(*after)),
     };
     for name in mode::all() {
-        // What no audit can evaluate is in docs/PROPERTIES.md.
+        // docs/PROPERTIES.md lists what an audit cannot evaluate.
         if let Asked::No(_) = mode::asked(name, Mode::Audit) {
             continue;
         }
@@ -105,21 +105,21 @@ fn verdict(pasts: &[Past], audit: &Audit) -> String {
     let mut note = |note: String| writeln!(text, "  {note}").expect("writing to a string does not fail");
     if !audit.missing.is_empty() {
         let missing: Vec<String> = audit.missing.iter().map(ToString::to_string).collect();
-        note(format!("? no journal was given of {}", missing.join(", ")));
+        note(format!("? no journal was given for {}", missing.join(", ")));
     }
     if audit.beyond > 0 {
-        note(format!("? {} steps at the end were not looked at: another journal ends earlier", counted(audit.beyond)));
+        note(format!("? {} steps at the end were not checked: another journal ends earlier", counted(audit.beyond)));
     }
     text
 }
 
-/// The sign of a property, and what was not checked of it.
+/// The sign of a property, and which part of it was not checked.
 fn mark(audit: &Audit, name: &str) -> (char, Option<String>) {
     let broken = audit.breach.as_ref().is_some_and(|(_, breach)| breach.property == name);
     match audit.asked(name) {
         _ if broken => ('✗', None),
         Asked::No(reason) => ('–', Some(format!("{NOT_CHECKED}: {reason}"))),
-        // After the first breach nothing more is looked at.
+        // After the first violation nothing more is checked.
         _ if audit.breach.is_some() => ('?', Some("held up to the breach".into())),
         Asked::Partly(reason) => ('✓', Some(reason)),
         Asked::Yes(_) => ('✓', None),
@@ -148,14 +148,14 @@ pub(crate) fn draw_change(
     Ok(Ending::Done)
 }
 
-/// The timeline of one change from the journals in these directories; nothing if there are none, or it is not in them.
+/// The timeline of one change from the journals in these directories; `None` without journals, or if it is not in them.
 pub(crate) fn timeline_of(given: &[PathBuf], change: ChangeId) -> Option<String> {
     let pasts: Vec<Past> = past::directories(given).iter().filter_map(|directory| past::read(directory).ok()).collect();
     let stage = Stage::of(&audit::audit(&pasts), Some(change)).ok()?;
     Some(timeline(&stage)).filter(|text| !text.is_empty())
 }
 
-/// One bar for each operation. Clocks of several machines need not agree, so time never goes back.
+/// One bar for each operation. Clocks of several machines may differ, so time never goes back.
 fn timeline(stage: &Stage) -> String {
     let mut latest = Duration::ZERO;
     let moments = stage.moments.iter().map(|moment| {

@@ -1,4 +1,4 @@
-//! `holdfast binding`: who borrows what from whom.
+//! `holdfast binding`: which component uses which.
 
 use crate::{
     Ending,
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     }
 }
 
-/// Bindings for people.
+/// Renders bindings.
 pub(crate) fn shown(bindings: &[Binding]) -> String {
     let row = |it: &Binding| {
         let held = if it.held { "held" } else { "not held" };

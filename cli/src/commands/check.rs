@@ -1,4 +1,4 @@
-//! `holdfast check`: whether what runs is what was asked for, in the manager's records and on the machines.
+//! `holdfast check`: whether what runs is what was requested, in the manager's records and on the machines.
 
 use crate::{
     Ending,
@@ -9,10 +9,10 @@ use crate::{
 use clap::Args;
 use cloud_manager::document::{CheckRequest, Drift};
 
-/// Compare what runs with what was asked for, on the machines, too
+/// Compare what runs with what was requested, also on the machines
 #[derive(Args)]
 #[command(after_help = "\
-Exit code 1 if something differs from what was asked for; holdfast reconcile mends it.
+Exit code 1 if something differs from what was requested; holdfast reconcile restores it.
 
 Example: holdfast check
          holdfast check shop
@@ -45,7 +45,7 @@ fn shown(drift: &Drift) -> String {
     }
     let (examined, unknown) = (drift.examined, drift.unknown.len());
     text += &match (drift.is_empty(), unknown) {
-        (true, 0) => format!("✓ Everything is as it was asked for ({examined} components examined).\n"),
+        (true, 0) => format!("✓ Everything is as requested ({examined} components examined).\n"),
         (true, _) => format!("? {unknown} of {examined} components could not be examined; nothing else is wrong.\n"),
         (false, _) => String::new(),
     };

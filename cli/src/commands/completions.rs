@@ -1,4 +1,4 @@
-//! `holdfast completions` and `holdfast man`: what shells and manuals need to know.
+//! `holdfast completions` and `holdfast man`: shell completions and manual pages.
 
 use super::Holdfast;
 use crate::{Ending, failure::Failure, rendering::screen};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = "Example: holdfast completions bash > ~/.local/share/bash-completion/completions/holdfast")]
 pub(crate) struct ShellArguments {
-    /// For which shell
+    /// The shell
     shell: Shell,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct ShellArguments {
 #[derive(Args)]
 #[command(after_help = "Example: holdfast man ~/.local/share/man/man1")]
 pub(crate) struct ManArguments {
-    /// Into which folder; it is made if it is not there
+    /// The directory; created if it does not exist
     folder: PathBuf,
 }
 

@@ -11,7 +11,7 @@ use crate::{
     input::names,
     operator::{Operator, OperatorOptions},
     rendering,
-    rendering::change_progress::told_failure,
+    rendering::change_progress::failure_text,
     rendering::moment,
     rendering::screen,
     rendering::table::table,
@@ -25,7 +25,7 @@ use cloud_manager::{
 use protocol::Strategy;
 use std::path::PathBuf;
 
-/// Add, remove, replace, restart and list components, and help those that failed
+/// Add, remove, replace, restart and list components, and retry or skip failed operations
 #[derive(Args)]
 #[command(after_help = "Example: holdfast component list")]
 pub(crate) struct Arguments {
@@ -74,11 +74,12 @@ struct Remove {
     change: ChangeOptions,
 }
 
-/// Replace a component by a changed one, which takes over its bindings
+/// Replace a component by a changed one with the same bindings
 #[derive(Args)]
 #[command(after_help = "\
-The new one is like the old one but for what is said here. Under another name it comes first, and
-the old one goes when its clients use the new one; under the same name the old one goes first.
+The new component is like the old one except for the options given here. With another name it
+starts first, and the old one is removed once its clients use the new one; with the same name the
+old one is removed first.
 
 Example: holdfast component replace database --with database2 --on data2")]
 struct Replace {
@@ -104,7 +105,7 @@ struct Restart {
     change: ChangeOptions,
 }
 
-/// Try the failed operation of a component again
+/// Retry the failed operation of a component
 #[derive(Args)]
 #[command(after_help = "\
 Ends when the component is started or gone, with exit code 1 if an operation fails again.
@@ -117,7 +118,7 @@ struct Retry {
     waiting: WaitOptions,
 }
 
-/// Let the failed operation of a component count as done
+/// Mark the failed operation of a component as done
 #[derive(Args)]
 #[command(after_help = "Example: holdfast component skip app")]
 struct Skip {
@@ -127,13 +128,13 @@ struct Skip {
     waiting: WaitOptions,
 }
 
-/// Show the end of what a component's operations wrote
+/// Show the end of the output of a component's operations
 #[derive(Args)]
 #[command(after_help = "Example: holdfast component logs app")]
 struct Logs {
     /// Its name
     name: String,
-    /// At most so many bytes
+    /// Maximum number of bytes
     #[arg(long, value_name = "N", default_value_t = 65_536)]
     bytes: usize,
     #[command(flatten)]
@@ -200,7 +201,7 @@ fn show_logs(Logs { name, bytes, operator: options }: &Logs) -> Result<Ending, F
     let log = match operator.text(&format!("/v1/components/{}/logs?bytes={bytes}", segment(name))) {
         Err(Failure::Manager(ClientError::Refused(404, problems))) => {
             let all: Vec<Component> = operator.get("/v1/components")?;
-            // One that is there has written nothing yet.
+            // The component exists and has written nothing yet.
             return Err(match all.iter().any(|it| it.name == *name) {
                 true => Failure::Manager(ClientError::Refused(404, problems)),
                 false => Failure::Usage(problems.error + &hint(name, all.iter().map(|it| it.name.as_str()))),
@@ -208,16 +209,16 @@ fn show_logs(Logs { name, bytes, operator: options }: &Logs) -> Result<Ending, F
         }
         log => log?,
     };
-    // What a check wrote is in no log, and is part of the reason.
+    // The output of a check is in no log, and is part of the reason.
     let all: Vec<Component> = operator.get("/v1/components")?;
     let failed = all.iter().find(|it| it.name == *name && it.failed_operation.is_some());
     let failure = failed.and_then(|it| it.failure.as_deref());
     // The log says how it ended each time; its oldest part may be gone.
     let deaths = all.iter().find(|it| it.name == *name && !it.leaving).and_then(|it| it.deaths);
     let document = serde_json::json!({ "component": name, "log": log, "failure": failure, "deaths": deaths });
-    let mut below = deaths.map(|it| format!("{}\n", told_deaths(name, &it))).unwrap_or_default();
-    below += &failed.map(|it| format!("✗ {}", told_failure(it))).unwrap_or_default();
-    // What was written last may lack its end of line.
+    let mut below = deaths.map(|it| format!("{}\n", deaths_text(name, &it))).unwrap_or_default();
+    below += &failed.map(|it| format!("✗ {}", failure_text(it))).unwrap_or_default();
+    // The last line may lack its newline.
     let end = if log.is_empty() || log.ends_with('\n') || below.is_empty() { "" } else { "\n" };
     screen::show(options.json, &document, || log + end + &screen::coloured(&below))?;
     Ok(Ending::Done)
@@ -226,9 +227,7 @@ fn show_logs(Logs { name, bytes, operator: options }: &Logs) -> Result<Ending, F
 fn added(add: &Add) -> Result<Vec<EditDocument>, Failure> {
     if let Some(path) = &add.file {
         if !add.component.is_empty() {
-            return Err(Failure::Usage(
-                "--file says everything about its components (leave the other options away)".into(),
-            ));
+            return Err(Failure::Usage("--file describes its components completely (remove the other options)".into()));
         }
         return component_file::read(path, &files::read(path)?);
     }
@@ -251,7 +250,7 @@ fn replaced(replace: &Replace) -> Result<Ending, Failure> {
     let name = component.name.clone();
     edits.insert(0, EditDocument::AddComponent(component));
     edits.insert(0, EditDocument::RemoveComponent(replace.name.clone()));
-    // What is on its way out already goes with the old one.
+    // Bindings that are already being removed go with the old component.
     let kept = detail.borrows.iter().filter(|it| !it.leaving && !rebound.contains(&it.import));
     edits.extend(kept.map(|it| EditDocument::Bind(format!("{name}.{} → {}.{}", it.import, it.provider, it.export))));
     let clients = detail.lends.iter().filter(|it| !it.leaving);
@@ -260,7 +259,7 @@ fn replaced(replace: &Replace) -> Result<Ending, Failure> {
     replace.change.make_by(usual, edits)
 }
 
-/// Components for people. Who died is told only where somebody did.
+/// Renders components. Deaths are a column only if there are any.
 pub(crate) fn shown(components: &[Component], now_ms: u64) -> String {
     let row = |it: &Component| {
         let state = match &it.failed_operation {
@@ -288,7 +287,7 @@ pub(crate) fn shown(components: &[Component], now_ms: u64) -> String {
 }
 
 /// How often a component ended by itself, in one sentence.
-pub(crate) fn told_deaths(name: &str, deaths: &Deaths) -> String {
+pub(crate) fn deaths_text(name: &str, deaths: &Deaths) -> String {
     let (first, last) = (moment::date_and_time(deaths.first_at_ms), moment::date_and_time(deaths.last_at_ms));
     match deaths.times {
         1 => format!("{name} died once, at {last} UTC"),

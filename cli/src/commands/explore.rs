@@ -29,13 +29,13 @@ Example: holdfast explore examples/make-before-break.txt --crashes 1
 pub(crate) struct Arguments {
     #[command(flatten)]
     story: StoryOptions,
-    /// Every single interleaving, with no reduction
+    /// Explore every single interleaving, without reductions
     #[arg(long)]
     full: bool,
-    /// Give up beyond so many states
+    /// Stop after this many states
     #[arg(long, value_name = "N", default_value_t = Settings::default().states_max, hide_default_value = true)]
     states_max: usize,
-    /// How many threads search [default: all cores]
+    /// Number of threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// How to draw a counterexample: text, mermaid or svg
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write a counterexample into this file
+    /// Write a counterexample to this file
     #[arg(long, value_name = "TRACE")]
     save: Option<PathBuf>,
     #[command(flatten)]
@@ -74,12 +74,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(if verdict.is_good() { Ending::Done } else { Ending::Refuted })
 }
 
-/// Explores a scenario, and shows on stderr how far it is.
+/// Explores a scenario, with progress on stderr.
 pub(crate) fn search(scenario: &Scenario, settings: Settings) -> Verdict {
     watched(scenario.faults, settings, |watch| explore::explore_watched(scenario, settings, watch))
 }
 
-/// Explores a script, and shows on stderr how far it is.
+/// Explores a script, with progress on stderr.
 pub(crate) fn search_script(script: &Arc<[Line]>, settings: Settings) -> Verdict {
     watched(Faults::default(), settings, |watch| explore::explore_script(script, settings, watch))
 }
@@ -105,12 +105,12 @@ fn show_counterexample(arguments: &Arguments, scenario: &Scenario, verdict: &Ver
     let chart = screen::draw(arguments.chart, arguments.drawn, &scenario.world(), &events);
     let end = screen::coloured(&format!("✗ {breach}"));
     let line = replay_line(arguments, scenario, verdict).unwrap_or_default();
-    screen::print_beside(arguments.chart, "\nThe shortest way there:\n\n")?;
+    screen::print_beside(arguments.chart, "\nThe shortest sequence that leads there:\n\n")?;
     screen::print(&chart)?;
-    screen::print_beside(arguments.chart, &format!("{end}\nTo see it again:\n  {line}\n"))
+    screen::print_beside(arguments.chart, &format!("{end}\nTo replay it:\n  {line}\n"))
 }
 
-/// One line to paste that replays the counterexample.
+/// One command line that replays the counterexample.
 fn replay_line(arguments: &Arguments, scenario: &Scenario, verdict: &Verdict) -> Option<String> {
     let (_, way) = verdict.findings.breach.as_ref().filter(|(_, way)| !way.is_empty())?;
     let file = arguments.story.pasted();

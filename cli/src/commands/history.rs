@@ -1,4 +1,4 @@
-//! `holdfast history` and `holdfast show`: what was asked for, and what came of it.
+//! `holdfast history` and `holdfast show`: past changes and their outcome.
 
 use crate::{
     Ending,
@@ -24,7 +24,7 @@ use std::{
     time::Duration,
 };
 
-/// List past changes, or the versions of an application, the newest first
+/// List past changes, or the versions of an application, newest first
 #[derive(Args)]
 #[command(after_help = "\
 Example: holdfast history --limit 10
@@ -33,7 +33,7 @@ pub(crate) struct HistoryArguments {
     /// List the versions of this application
     #[arg(long, value_name = "NAME")]
     application: Option<String>,
-    /// At most so many
+    /// Maximum number
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
     #[command(flatten)]
@@ -46,13 +46,13 @@ pub(crate) struct HistoryArguments {
 pub(crate) struct ShowArguments {
     /// The number of the change
     change: u64,
-    /// Wait until it is done, and show how it goes; on a screen that is so anyway
+    /// Wait until it is done, and show its progress; the default on a terminal
     #[arg(long, conflicts_with = "json")]
     follow: bool,
     /// Show every event, not only those that matter
     #[arg(long, short, conflicts_with = "json")]
     verbose: bool,
-    /// Draw who said what to whom, from the journals: text, mermaid or svg
+    /// Draw the messages, from the journals: text, mermaid or svg
     #[arg(long, value_name = "HOW", hide_possible_values = true, conflicts_with = "json")]
     chart: Option<Drawing>,
     #[command(flatten)]
@@ -115,7 +115,7 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
     }
     let asked = record.asked.as_deref().map(|asked| format!(": {asked}")).unwrap_or_default();
     let mut text = screen::bold(&format!("change {}{asked}\n", record.change));
-    let accepted = record.accepted_at_ms.map_or("too long ago".into(), moment::date_and_time);
+    let accepted = record.accepted_at_ms.map_or("no longer stored".into(), moment::date_and_time);
     let by = record.by.as_deref().map(|it| format!(" from {it}")).unwrap_or_default();
     text += &format!("accepted {accepted} UTC{by}, took {}, {}\n\n", took(&record), outcome(&record));
     let output = Output { json: false, verbose: arguments.verbose };
@@ -132,7 +132,7 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
         return Ok(Ending::Done);
     }
     let events_after = record.events.last().map_or(0, |event| event.number);
-    // A rollout goes on after this change.
+    // The rollout continues after this change.
     if let Some((name, rollout)) = rollout::of_change(&operator, record.change)? {
         let present = rollout.changes.last().copied().unwrap_or(rollout.change);
         let accepted = Accepted { change: present, events_after };

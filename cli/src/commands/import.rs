@@ -1,4 +1,4 @@
-//! `holdfast import`: application files from files of other tools.
+//! `holdfast import`: converts files of other tools to application files.
 
 use crate::{Ending, failure::Failure, input::files, rendering::screen};
 use application::{ComposeOptions, Imported, With};
@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Make an application file from a file of another tool
+/// Create an application file from a file of another tool
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -24,17 +24,17 @@ enum From {
 #[derive(Args)]
 #[command(after_help = "\
 Services become types and components, depends_on becomes imports, ${VAR:-default} becomes variables.
-What has no counterpart is listed, and stands as a remark in the file.
+What has no counterpart is listed, and added to the file as a comment.
 
 Example: holdfast import compose docker-compose.yml --output shop.yaml
          holdfast plan shop.yaml")]
 struct ComposeArguments {
     /// The compose file
     file: PathBuf,
-    /// Where the application file goes [default: the screen]
+    /// Where to write the application file [default: stdout]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// What becomes of a service that has an image
+    /// How to run a service that has an image
     #[arg(long, value_enum, default_value = "docker")]
     with: WithOption,
     /// Print the file and what was left out as JSON
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 
 fn compose(arguments: &ComposeArguments) -> Result<Ending, Failure> {
     let ComposeArguments { file, output, with, json } = arguments;
-    // The main file is told like every other file that cannot be read.
+    // An unreadable main file is reported like every other unreadable file.
     files::read(file)?;
     let whole = fs::canonicalize(file).map_err(|error| Failure::Read(file.clone(), error))?;
     let folder = whole.parent().unwrap_or(&whole).display().to_string();
@@ -77,7 +77,7 @@ fn compose(arguments: &ComposeArguments) -> Result<Ending, Failure> {
     }
     match output {
         Some(path) if path.exists() => {
-            let says = format!("{}: is there already (take it away, or name another file)", path.display());
+            let says = format!("{}: already exists (remove it, or name another file)", path.display());
             return Err(Failure::Usage(says));
         }
         Some(path) => files::write(path, &imported.text)?,
@@ -87,7 +87,7 @@ fn compose(arguments: &ComposeArguments) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// What was left out, on stderr: stdout may be the file.
+/// Prints what was left out to stderr: stdout may be the file.
 fn tell(imported: &Imported) {
     for remark in &imported.remarks {
         let service = remark.service.as_ref().map_or(String::new(), |it| format!("{it}: "));

@@ -1,21 +1,21 @@
-//! `holdfast fmt` and `holdfast schema`: the language of application files itself.
+//! `holdfast fmt` and `holdfast schema`: formatting and the schema of application files.
 
 use crate::{Ending, failure::Failure, input::files, rendering::screen};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Bring application files into their usual form
+/// Format application files
 #[derive(Args)]
 #[command(after_help = "\
-The content, its order and all remarks stay. With --check nothing is written, and a file that is
-not in its usual form is a failure.
+Keeps the content, its order and all comments. With --check nothing is written, and a file that is
+not formatted is a failure.
 
 Example: holdfast fmt shop.yaml")]
 pub(crate) struct FmtArguments {
     /// The files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only say which files are not in their usual form
+    /// Only list files that are not formatted
     #[arg(long)]
     check: bool,
 }
@@ -33,7 +33,7 @@ pub(crate) fn format(arguments: &FmtArguments) -> Result<Ending, Failure> {
         let usual = |text: &str| application::format(&path.display().to_string(), text).map_err(Failure::Application);
         let (written, text) = match files::read(path).and_then(|text| Ok((usual(&text)?, text))) {
             Ok(read) => read,
-            // The others are looked at all the same.
+            // The other files are processed all the same.
             Err(failure) => {
                 failure.tell();
                 ending = Ending::Refuted;
@@ -44,11 +44,11 @@ pub(crate) fn format(arguments: &FmtArguments) -> Result<Ending, Failure> {
             continue;
         }
         if arguments.check {
-            screen::print(&format!("{} is not in its usual form\n", path.display()))?;
+            screen::print(&format!("{} is not formatted\n", path.display()))?;
             ending = Ending::Refuted;
         } else {
             files::write(path, &written)?;
-            screen::print(&format!("{} written anew\n", path.display()))?;
+            screen::print(&format!("{} formatted\n", path.display()))?;
         }
     }
     Ok(ending)

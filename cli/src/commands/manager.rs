@@ -1,4 +1,4 @@
-//! `holdfast manager run`: the cloud manager, until someone says stop.
+//! `holdfast manager run`: runs the cloud manager until it is stopped.
 
 use crate::Ending;
 use crate::failure::Failure;
@@ -22,29 +22,29 @@ enum Command {
     Run(RunArguments),
 }
 
-/// Runs the manager in the foreground: it keeps everything in its data directory and comes back from there.
+/// Runs the manager in the foreground: it keeps everything in its data directory and restarts from there.
 ///
-/// It writes an access file for the operator of this machine into its data directory; with --publish also into the usual
+/// It writes an access file for the operator of this machine into its data directory; with --publish also to the default
 /// place, where `holdfast status` and the other commands look for it.
 #[derive(Args)]
 #[command(after_help = "Example: holdfast manager run --data /var/lib/holdfast/manager --publish")]
 struct RunArguments {
-    /// Where it keeps everything; made if it is not there
+    /// Its data directory; created if it does not exist
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Where agents find it; port 0 takes a free one and remembers it
+    /// Its address for agents; port 0 chooses a free one and keeps it
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7400")]
     listen: SocketAddr,
-    /// Where operators find it
+    /// Its address for operators
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7401")]
     api: SocketAddr,
-    /// Declare a VM lost that was silent for so many seconds (default: only a person declares it)
+    /// Declare a VM lost after this many seconds of silence (default: only an operator declares it)
     #[arg(long, value_name = "SECONDS")]
     lost_after: Option<u64>,
-    /// How long an agent's certificate is good; it is renewed when two thirds of that are over
+    /// Lifetime of an agent's certificate; it is renewed after two thirds of that time
     #[arg(long, value_name = "SECONDS", default_value_t = CERTIFICATE_LIFETIME_S)]
     certificate_lifetime: u64,
-    /// Also put the access file where the other commands look for it
+    /// Also write the access file to the default location, where the other commands look for it
     #[arg(long)]
     publish: bool,
 }
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         };
         let mut running = program::start(settings).await?;
         if arguments.publish {
-            let place = cloud_manager::access::Access::usual_place()?;
+            let place = cloud_manager::access::Access::default_path()?;
             running.access.write(&place)?;
         }
         println!("agents     {}", running.address);
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         tokio::select! {
             halted = running.halted() => Err(halted.into()),
             () = service::asked_to_stop() => {
-                // Whoever does not take its leave in time is left alone: the journal has everything.
+                // Peers that do not disconnect in time are dropped: the journal has everything.
                 let _ = tokio::time::timeout(Duration::from_secs(5), running.close()).await;
                 Ok(Ending::Done)
             }

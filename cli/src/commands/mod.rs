@@ -1,4 +1,4 @@
-//! The commands: one module each, and the choice between them.
+//! The commands: one module each, and the dispatch between them.
 
 mod agent;
 pub(crate) mod apply;

@@ -8,14 +8,14 @@ use std::{path::PathBuf, time::Instant};
 /// Place and wire components at the least cost
 #[derive(Args)]
 #[command(after_help = "\
-Ctrl-C stops the search and prints the best answer so far; a second Ctrl-C exits at once.
+Ctrl-C stops the search and prints the best solution so far; a second Ctrl-C exits at once.
 Exit code 0: proven optimal; 1: infeasible, or not proven in time.
 
 Example: holdfast optimize examples/mail.json")]
 pub(crate) struct Arguments {
     /// The problem, in the JSON format of Zephyrus2
     problem: PathBuf,
-    /// Stop after this many seconds and print the best answer so far, with its gap
+    /// Stop after this many seconds and print the best solution so far, with its gap
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     time_limit: u64,
     /// Print JSON

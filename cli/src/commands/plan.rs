@@ -1,10 +1,10 @@
-//! `holdfast plan`: what an application file would change, and what that would do. Nothing is touched.
+//! `holdfast plan`: what an application file would change, and the effects. Nothing is changed.
 
 use crate::{
     Ending,
     commands::explore,
     failure::Failure,
-    input::application_file::{FileOptions, ValueOptions, look_for_secrets},
+    input::application_file::{FileOptions, ValueOptions, check_secrets},
     input::files,
     input::story,
     operator::{Operator, OperatorOptions},
@@ -30,45 +30,45 @@ use std::{
     sync::Arc,
 };
 
-/// Show what an application file would change, and what that would do
+/// Show what an application file would change, and the effects
 #[derive(Args)]
 #[command(after_help = "\
-Compares with what the manager has. Without a manager, with --offline or with --from, nothing is asked of it.
+Compares with the manager's configuration, unless there is no manager or --offline or --from is given.
 
 Example: holdfast plan shop.yaml
          holdfast plan shop.yaml --from yesterday.yaml --set apps=5")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     file: FileOptions,
-    /// As if this file had been applied before
+    /// Plan as if this file had been applied before
     #[arg(long, value_name = "FILE", conflicts_with = "offline")]
     from: Option<PathBuf>,
-    /// As if there were nothing yet
+    /// Plan as if nothing existed yet
     #[arg(long)]
     offline: bool,
     /// Order of additions and removals: down-then-up, up-then-down or together
     #[arg(long, value_name = "ORDER")]
     strategy: Option<Strategy>,
-    /// Draw the application before and after, as a picture
+    /// Draw the application before and after, as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Replace components in steps, so that at most N of a group are down at once
     #[arg(long, value_name = "N")]
     rolling: Option<NonZeroUsize>,
-    /// Check every order of events that this could lead to, as far as that is feasible
+    /// Explore every order of events of these changes, as far as that is feasible
     #[arg(long)]
     explore: bool,
-    /// Where placement is left to the planner: cost of moving fewer components
+    /// With placement by the planner: show the cost of moving fewer components
     #[arg(long)]
     trade_off: bool,
-    /// Where placement is left to the planner: take the best answer after this many seconds
+    /// With placement by the planner: take the best solution after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     time_limit: u64,
     #[command(flatten)]
     operator: OperatorOptions,
 }
 
-/// A plan, and what came of looking at every order of events.
+/// A plan, and the result of its exploration.
 #[derive(Serialize)]
 struct Explored<'a> {
     #[serde(flatten)]
@@ -77,13 +77,13 @@ struct Explored<'a> {
     explored: Option<serde_json::Value>,
 }
 
-/// What is wrong with an application file, as JSON.
+/// The errors in an application file, as JSON.
 #[derive(Serialize)]
 struct Wrong<'a> {
     problems: Vec<WrongPlace<'a>>,
 }
 
-/// One thing that is wrong.
+/// One error.
 #[derive(Serialize)]
 struct WrongPlace<'a> {
     file: &'a str,
@@ -143,20 +143,20 @@ fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
         let verdict = verdict.as_ref().map(|it| format!("In every order of events: {it}")).unwrap_or_default();
         text + &verdict
     })?;
-    // The one who plans need not be the one who applies.
-    if let Err(Failure::Application(problems)) = look_for_secrets(&files, plan.secrets.iter().map(|it| &it.secret)) {
+    // The person who plans need not be the one who applies.
+    if let Err(Failure::Application(problems)) = check_secrets(&files, plan.secrets.iter().map(|it| &it.secret)) {
         anstream::eprintln!("apply would fail:\n{problems}");
     }
-    // A search that gave up has found nothing wrong.
+    // A search that stopped early has found nothing wrong.
     let broken = verdict.is_some_and(|it| it.findings.breach.is_some());
     Ok(if refused || broken { Ending::Refuted } else { Ending::Done })
 }
 
-/// The manager's plan; nothing if there is no manager to ask.
+/// The manager's plan; `None` if no manager is reachable.
 fn live(arguments: &Arguments, request: &ApplicationRequest) -> Result<Option<Plan>, Failure> {
     let absent = || {
         if !arguments.operator.json {
-            anstream::eprintln!("no manager is reachable, so this is planned as if there were nothing yet");
+            anstream::eprintln!("no manager is reachable, so this is planned as if nothing existed yet");
         }
     };
     let operator = match Operator::new(&arguments.operator) {
@@ -176,7 +176,7 @@ fn live(arguments: &Arguments, request: &ApplicationRequest) -> Result<Option<Pl
     }
 }
 
-/// The plan as if there were nothing yet, or one application that was read from a file.
+/// The plan as if nothing existed yet, or only one application from a file.
 fn offline(arguments: &Arguments, request: &ApplicationRequest, from: Option<&Path>) -> Result<Plan, Failure> {
     let before = from.map(|path| before(arguments, path, request)).transpose()?;
     let present = Present::offline(before);
@@ -197,7 +197,7 @@ fn before(
     if let ApplicationRequest::Apply(it) = request {
         let after = it.application.read().map_err(Failure::Application)?;
         let main = Path::new(&it.application.main);
-        story::one_and_the_same("--from", (path, &expanded.application), (main, &after.name))?;
+        story::check_same_application("--from", (path, &expanded.application), (main, &after.name))?;
     }
     Ok((files, expanded))
 }

@@ -1,4 +1,4 @@
-//! `holdfast replay`: one recorded run, once more.
+//! `holdfast replay`: replays a recorded run.
 
 use crate::{
     Ending,
@@ -18,7 +18,7 @@ use model_check::{
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Let a recorded run happen once more
+/// Replay a recorded run
 #[derive(Args)]
 #[command(after_help = "\
 Example: holdfast simulate examples/running-example.txt --seed 7 --save run.json
@@ -28,10 +28,10 @@ pub(crate) struct Arguments {
     file: PathBuf,
     #[command(flatten)]
     change: ChangeOptions,
-    /// What was chosen at each step, as `explore` prints it
+    /// The choice at each step, as `explore` prints it
     #[arg(long, value_name = "LIST")]
     choices: Option<Choices>,
-    /// Hold the run against what this scenario expects
+    /// Compare the run with what this scenario expects
     #[arg(long, value_name = "FILE", conflicts_with = "choices")]
     expect: Option<PathBuf>,
     /// How to draw the run: text, mermaid or svg
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write the run into this file
+    /// Write the run to this file
     #[arg(long, value_name = "TRACE", requires = "choices")]
     save: Option<PathBuf>,
     #[command(flatten)]
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(if replay.breach.is_none() { Ending::Done } else { Ending::Refuted })
 }
 
-/// The run, and what must come of it, if that is known.
+/// The run, and its expected end, if that is known.
 fn recorded(arguments: &Arguments) -> Result<(Trace, Option<Expected>), Failure> {
     if let Some(choices) = &arguments.choices {
         let story = StoryOptions { file: arguments.file.clone(), change: arguments.change.clone() };
@@ -80,7 +80,7 @@ fn recorded(arguments: &Arguments) -> Result<(Trace, Option<Expected>), Failure>
     Ok((files::trace(&arguments.file)?, expected.map(|scenario| scenario.expected)))
 }
 
-/// Draws a replay, and says how it ended.
+/// Draws a replay, and prints how it ended.
 pub(crate) fn show(
     trace: &Trace,
     replay: &Replay,

@@ -1,4 +1,4 @@
-//! `holdfast component retry` and `skip`: what comes of it.
+//! `holdfast component retry` and `skip`, and the wait for their outcome.
 //!
 //! The change is done once the agent has acknowledged the order; whether the operation succeeds this time shows later. So
 //! the component is followed until it is started, gone, or has failed again.
@@ -8,8 +8,8 @@ use crate::{
     change::WaitOptions,
     failure::Failure,
     input::names,
-    operator::{Heard, Operator},
-    rendering::change_progress::{Output, told_failure, view},
+    operator::{NextEvent, Operator},
+    rendering::change_progress::{Output, failure_text, view},
     rendering::screen,
     rendering::tiers::Tiers,
 };
@@ -20,7 +20,8 @@ use cloud_manager::{
 use protocol::Need;
 use std::collections::BTreeSet;
 
-/// Sends word to a component of which an operation failed, and waits for what comes of it, unless nobody wants to.
+/// Sends the request about a component with a failed operation, and waits for the outcome, unless the options say
+/// otherwise.
 pub(crate) fn help(waiting: &WaitOptions, name: &str, word: &str) -> Result<Ending, Failure> {
     let operator = Operator::new(&waiting.operator)?;
     let name = &names::component(&operator, name)?;
@@ -34,27 +35,27 @@ pub(crate) fn help(waiting: &WaitOptions, name: &str, word: &str) -> Result<Endi
     if json {
         screen::print_document(&operator.get::<ChangeRecord>(&format!("/v1/changes/{}", accepted.change))?)?;
     } else {
-        screen::print(&screen::coloured(&end.told(name)))?;
+        screen::print(&screen::coloured(&end.text(name)))?;
     }
     Ok(if matches!(end, End::Well(_)) { Ending::Done } else { Ending::Refuted })
 }
 
-/// What came of it.
+/// The outcome.
 enum End {
-    /// It is as it should be.
+    /// It is as expected.
     Well(String),
     /// An operation failed again.
     Failed(Option<Box<Component>>),
-    /// It waits for one of which an operation failed.
+    /// It waits for a component with a failed operation.
     Waits(String),
 }
 
 impl End {
-    fn told(&self, name: &str) -> String {
+    fn text(&self, name: &str) -> String {
         match self {
             Self::Well(state) => format!("✓ {name} is {state}\n"),
             Self::Failed(component) => {
-                let why = component.as_ref().map_or_else(|| format!("{name}: failed\n"), |it| told_failure(it));
+                let why = component.as_ref().map_or_else(|| format!("{name}: failed\n"), |it| failure_text(it));
                 format!("✗ {why}")
             }
             Self::Waits(provider) => {
@@ -71,16 +72,16 @@ fn follow(operator: &Operator, accepted: &Accepted, name: &str, output: Output) 
     let mut events = operator.follow(accepted.events_after);
     let (mut is_done, mut failed, mut quiet) = (false, false, false);
     let end = loop {
-        let heard = events.next(view.patience())?;
-        // By then, whatever was to be heard of the component was heard, or is no longer known.
-        quiet |= matches!(heard, Heard::Silence | Heard::StreamItem(StreamItem::Gap(_)));
-        let is_news = match heard {
-            Heard::StreamItem(StreamItem::Event(event)) => {
+        let next = events.next(view.quiet_limit())?;
+        // By then, all events about the component have been received, or are no longer stored.
+        quiet |= matches!(next, NextEvent::Timeout | NextEvent::StreamItem(StreamItem::Gap(_)));
+        let is_news = match next {
+            NextEvent::StreamItem(StreamItem::Event(event)) => {
                 let about = event.component.as_deref() == Some(name);
                 failed |= about && event.what == EventKind::OperationFailed;
                 let done = event.change == Some(accepted.change) && event.what.ends_change();
                 is_done |= done;
-                // Why it failed is told in the end.
+                // The reason of the failure is shown at the end.
                 if event.change.is_none_or(|it| it == accepted.change)
                     && event.what != EventKind::Refused
                     && !done
@@ -92,13 +93,13 @@ fn follow(operator: &Operator, accepted: &Accepted, name: &str, output: Output) 
                 }
                 about || done
             }
-            // What is no longer known may have been the end of the change.
-            Heard::StreamItem(StreamItem::Gap(_)) => {
+            // The end of the change may be among the events that are no longer stored.
+            NextEvent::StreamItem(StreamItem::Gap(_)) => {
                 is_done = true;
                 true
             }
-            Heard::Silence => true,
-            Heard::Absent => {
+            NextEvent::Timeout => true,
+            NextEvent::Unreachable => {
                 view.absent()?;
                 continue;
             }
@@ -107,7 +108,7 @@ fn follow(operator: &Operator, accepted: &Accepted, name: &str, output: Output) 
             continue;
         }
         let Ok(status) = operator.get::<Status>("/v1/status") else { continue };
-        // While the word is on its way, the component is still as it was.
+        // Until the order arrives, the component stays as it was.
         let Some(component) = status.components.iter().find(|it| it.name == name) else {
             break End::Well("gone".into());
         };
@@ -127,13 +128,13 @@ fn follow(operator: &Operator, accepted: &Accepted, name: &str, output: Output) 
     Ok(end)
 }
 
-/// Whether it is where it belongs.
+/// Whether it is in its expected state.
 fn at_rest(component: &Component) -> bool {
     let wanted = if component.expected { ComponentStatus::Started } else { ComponentStatus::Stopped };
     !component.leaving && component.state == wanted
 }
 
-/// A component of which an operation failed and that this one waits for, directly or not.
+/// A component with a failed operation that this one waits for, directly or indirectly.
 fn failed_below(status: &Status, name: &str) -> Option<String> {
     let (mut seen, mut open) = (BTreeSet::new(), vec![name]);
     while let Some(client) = open.pop() {

@@ -1,10 +1,10 @@
-//! Rollouts: replacements in steps that the manager carries out by itself. Here they are followed, promoted and cancelled.
+//! Rollouts: replacements in steps that the manager carries out by itself. These commands follow, promote and cancel them.
 
 use crate::{
     Ending,
     change::WaitOptions,
     failure::Failure,
-    operator::{Heard, Operator},
+    operator::{NextEvent, Operator},
     rendering::change_progress::{self, Output},
     rendering::screen,
     rendering::tiers::Tiers,
@@ -17,13 +17,13 @@ use cloud_manager::document::{
 };
 use std::time::Duration;
 
-/// How long nothing may happen before a rollout is looked at again.
+/// How long nothing may happen before the state of a rollout is requested again.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Let a rollout continue that waits after its canaries
+/// Continue a rollout that waits after its canaries
 #[derive(Args)]
 #[command(after_help = "\
-The rest is replaced as it was asked for. A rollout whose next step was refused is tried again.
+The rest is replaced as requested. A rollout whose next step was refused is retried.
 
 Example: holdfast promote 12")]
 pub(crate) struct PromoteArguments {
@@ -36,14 +36,14 @@ pub(crate) struct PromoteArguments {
 /// Cancel a change
 #[derive(Args)]
 #[command(after_help = "\
-What has not begun is dropped, and what was done is undone where that is possible; what will be is shown first.
-A rollout ends between two of its steps; canaries that were not promoted are put back.
+Drops what has not begun, and undoes what was done where possible; shows the effect first.
+A rollout ends between two of its steps; canaries that were not promoted are undone.
 
 Example: holdfast cancel 12")]
 pub(crate) struct CancelArguments {
     /// The change
     change: u64,
-    /// Change nothing; say what cancelling would do
+    /// Change nothing; show what cancelling would do
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation
@@ -106,21 +106,21 @@ pub(crate) fn application(operator: &Operator, name: &str) -> Result<Option<Appl
     }
 }
 
-/// The rollout under way that has this change among its steps, with its application.
+/// The rollout in progress that has this change among its steps, with its application.
 pub(crate) fn of_change(operator: &Operator, change: u64) -> Result<Option<(String, RolloutDocument)>, Failure> {
     let all: Vec<ApplicationDocument> = operator.get("/v1/applications")?;
     let mut rollouts = all.into_iter().filter_map(|it| Some((it.name, it.rollout?)));
     Ok(rollouts.find(|(_, it)| it.changes.contains(&change)))
 }
 
-/// What is known of the rollout that one change is a step of. Steps may be quicker than the client that follows them, so
-/// it counts on the list of changes and not on the present one.
+/// What is known about the rollout that a change is a step of. Steps may be quicker than the client that follows them, so
+/// it relies on the list of changes and not on the present one.
 struct Known {
     /// The changes of its steps so far, in order.
     changes: Vec<u64>,
-    /// How many steps there are; or were, once it has ended.
+    /// The number of steps; also after it has ended.
     steps: usize,
-    /// How it stands; absent once it has ended.
+    /// Its state; absent once it has ended.
     state: Option<RolloutState>,
 }
 
@@ -131,7 +131,7 @@ fn known(operator: &Operator, name: &str, change: u64) -> Result<Option<Known>, 
     Ok(running.into_iter().chain([ended]).find(|it| it.changes.contains(&change)))
 }
 
-/// Follows a rollout, step by step, to its end or to where it waits for an operator.
+/// Follows a rollout, step by step, until it ends or waits for an operator.
 pub(crate) fn follow(
     operator: &Operator,
     name: &str,
@@ -178,7 +178,7 @@ enum Next {
 /// Waits for the step after a change.
 fn next_change(operator: &Operator, name: &str, accepted: &Accepted, json: bool) -> Result<Next, Failure> {
     let mut events = operator.follow(accepted.events_after);
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     loop {
         let known = known(operator, name, accepted.change)?;
         let after = known.iter().flat_map(|it| &it.changes).skip_while(|it| **it != accepted.change).nth(1);
@@ -188,8 +188,8 @@ fn next_change(operator: &Operator, name: &str, accepted: &Accepted, json: bool)
         let Some(Known { changes, state: Some(state), .. }) = known else { return Ok(Next::End(Ending::Done)) };
         let change = changes.first().copied().unwrap_or(accepted.change);
         let text = match &state {
-            RolloutState::Running { waits_for } if *waits_for != told => {
-                told.clone_from(waits_for);
+            RolloutState::Running { waits_for } if *waits_for != shown => {
+                shown.clone_from(waits_for);
                 format!("  the next step waits for {} to start\n", waits_for.join(", "))
             }
             RolloutState::Running { .. } => String::new(),
@@ -198,7 +198,7 @@ fn next_change(operator: &Operator, name: &str, accepted: &Accepted, json: bool)
                     format!("  it continues by itself at {} UTC\n", crate::rendering::moment::date_and_time(at))
                 });
                 let text = format!(
-                    "The canaries are started. Continue: holdfast promote {change}; put them back: holdfast cancel {change}\n{}",
+                    "The canaries are started. Continue: holdfast promote {change}; undo: holdfast cancel {change}\n{}",
                     by_itself.unwrap_or_default()
                 );
                 if !json {
@@ -217,10 +217,10 @@ fn next_change(operator: &Operator, name: &str, accepted: &Accepted, json: bool)
                 return Ok(Next::End(Ending::Refuted));
             }
         };
-        if !json && !text.is_empty() && !told.is_empty() {
+        if !json && !text.is_empty() && !shown.is_empty() {
             screen::print(&text)?;
         }
-        // Whatever happens may let the next step begin.
-        let (Heard::StreamItem(_) | Heard::Silence | Heard::Absent) = events.next(SILENCE)?;
+        // Any event may let the next step begin.
+        let (NextEvent::StreamItem(_) | NextEvent::Timeout | NextEvent::Unreachable) = events.next(SILENCE)?;
     }
 }

@@ -1,8 +1,9 @@
 //! `holdfast shop-service`: a component of the demo's shop, as a real process.
 //!
-//! It answers a request by asking one provider of each import in turn, and says the whole chain: `web → app-1 → database-1`.
-//! If a provider fails, so does it; it never tries another, so that every broken promise is seen. Told of new bindings, it
-//! finishes what it is doing with the old ones first: when `rebind` is done, what is gone from the list is not in use.
+//! It answers a request by asking one provider of each import in turn, and returns the whole chain: `web → app-1 →
+//! database-1`. If a provider fails, the request fails; it never tries another provider, so that every violation is
+//! visible. On `rebind` it finishes requests to the old providers first: when `rebind` is done, removed providers are not
+//! in use.
 
 use crate::{Ending, failure::Failure, plain_http, service};
 use clap::{Args, Subcommand};
@@ -37,18 +38,18 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve until told to stop
+    /// Serve until stopped
     Run(RunArguments),
-    /// Tell one that runs to read its providers anew; done when the old ones are not in use any more
+    /// Tell a running service to read its providers again; done when the old ones are no longer in use
     Rebind(RebindArguments),
 }
 
 #[derive(Args)]
 struct RunArguments {
-    /// What it calls itself
+    /// Its name
     #[arg(long)]
     name: String,
-    /// Where it listens
+    /// Its address
     #[arg(long, value_name = "ADDRESS")]
     listen: SocketAddr,
     /// A file with a line for each provider: the import, then the address
@@ -61,7 +62,7 @@ struct RunArguments {
 
 #[derive(Args)]
 struct RebindArguments {
-    /// Where it listens
+    /// Its address
     #[arg(long, value_name = "ADDRESS")]
     at: SocketAddr,
 }
@@ -71,16 +72,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         match &arguments.command {
             Command::Run(arguments) => serve(arguments).await,
             Command::Rebind(arguments) => {
-                let told = plain_http::get(arguments.at, REBIND).await;
-                told.map(|_| Ending::Done).map_err(|why| Failure::NotRebound(arguments.at, why))
+                let answer = plain_http::get(arguments.at, REBIND).await;
+                answer.map(|_| Ending::Done).map_err(|why| Failure::NotRebound(arguments.at, why))
             }
         }
     })
 }
 
-/// Asked whether it is ready.
+/// The path of the readiness check.
 pub(crate) const READY: &str = "/ready";
-/// Asked to read its providers anew.
+/// The path that makes it read its providers again.
 const REBIND: &str = "/rebind";
 
 /// The addresses of the providers of each import.
@@ -89,9 +90,9 @@ type Providers = BTreeMap<String, Vec<SocketAddr>>;
 struct Service {
     name: String,
     file: PathBuf,
-    /// Whoever answers a request reads; whoever changes it thus waits until nobody is in the middle of one.
+    /// Each request holds the read lock; so a writer waits until no request is in progress.
     providers: RwLock<Providers>,
-    /// How many requests there were, so that providers take turns.
+    /// The number of requests so far, so that providers take turns.
     turn: AtomicUsize,
 }
 
@@ -106,13 +107,13 @@ async fn serve(arguments: &RunArguments) -> Result<Ending, Failure> {
     let accept = async {
         loop {
             let Ok((stream, _)) = listener.accept().await else {
-                // Out of descriptors, most likely: in a moment there may be some.
+                // Out of descriptors, most likely: the next attempt may succeed.
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             };
             let service = Arc::clone(&service);
             let answer = service_fn(move |request| Arc::clone(&service).answer(request));
-            // A caller that breaks off is no concern of ours.
+            // An aborted connection is ignored.
             tokio::spawn(
                 async move { drop(http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await) },
             );
@@ -123,7 +124,7 @@ async fn serve(arguments: &RunArguments) -> Result<Ending, Failure> {
         () = service::asked_to_stop() => {}
     }
     drop(listener);
-    // Nobody is left in the middle of a request.
+    // No request is in progress any more.
     let _alone = service.providers.write().await;
     Ok(Ending::Done)
 }
@@ -144,7 +145,7 @@ impl Service {
         Ok(response)
     }
 
-    /// Its name and what its providers say.
+    /// Its name and its providers' answers.
     async fn chain(&self) -> Result<String, String> {
         let providers = self.providers.read().await;
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -185,7 +186,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     #[tokio::test]
-    async fn a_rebind_is_done_when_nobody_is_in_the_middle_of_a_request() {
+    async fn a_rebind_waits_for_requests_in_progress() {
         let provider = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let old = read(&format!("sql {}\n", provider.local_addr().unwrap()));
         let file = std::env::temp_dir().join(format!("holdfast-providers-{}", std::process::id()));

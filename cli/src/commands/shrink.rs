@@ -1,4 +1,4 @@
-//! `holdfast shrink`: the same breach in fewer steps.
+//! `holdfast shrink`: finds the same violation in fewer steps.
 
 use crate::{
     Ending,
@@ -15,13 +15,13 @@ use std::path::PathBuf;
 /// Shorten a recorded run that breaks a property
 #[derive(Args)]
 #[command(after_help = "\
-The shorter run is written next to the trace, unless --save says where.
+Writes the shorter run next to the trace, unless --save names a file.
 
 Example: holdfast shrink run.json --save short.json")]
 pub(crate) struct Arguments {
     /// The trace
     trace: PathBuf,
-    /// Write the shorter run into this file
+    /// Write the shorter run to this file
     #[arg(long, value_name = "TRACE")]
     save: Option<PathBuf>,
     /// How to draw the shorter run: text, mermaid or svg
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         let replay = trace::replay(&short).map_err(|error| Failure::Trace(path.clone(), error))?;
         replay::show(&short, &replay, arguments.chart, screen::ChartOptions::default())?;
         let line = format!("holdfast replay {}", path.display());
-        let text = format!("\n{before} steps became {after}. To see it again:\n  {line}\n");
+        let text = format!("\n{before} steps became {after}. To replay it:\n  {line}\n");
         screen::print_beside(arguments.chart, &text)?;
     }
     Ok(Ending::Done)

@@ -26,7 +26,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Try random orders of events of a scenario or an application, in virtual time
+/// Run random orders of events of a scenario or an application, in virtual time
 #[derive(Args)]
 #[command(after_help = "\
 Example: holdfast simulate examples/running-example.txt --seeds 1000 --crashes 2
@@ -34,13 +34,13 @@ Example: holdfast simulate examples/running-example.txt --seeds 1000 --crashes 2
 pub(crate) struct Arguments {
     #[command(flatten)]
     story: StoryOptions,
-    /// How many runs
+    /// Number of runs
     #[arg(long, value_name = "N", default_value_t = 100)]
     seeds: u64,
-    /// One run, this one, told in detail
+    /// One run with this seed, in detail
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
-    /// Draw the run, or the one that went wrong: text, mermaid or svg
+    /// Draw the run, or the failed one: text, mermaid or svg
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     chart: Option<Drawing>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write the run, or the one that went wrong, into this file
+    /// Write the run, or the failed one, to this file
     #[arg(long, value_name = "TRACE")]
     save: Option<PathBuf>,
     #[command(flatten)]
@@ -70,16 +70,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     }
 }
 
-/// Lets a scenario happen once, recorded, and holds the run against what must come of it.
+/// Runs a scenario once, recorded, and compares the run with what is expected.
 pub(crate) fn simulated(scenario: &Scenario, timing: &Timing, seed: u64) -> (Settings, Report, Option<Breach>) {
     let journal = scenario.faults.crashes > 0;
     let (faults, timing) = (scenario.faults, timing.clone());
     let settings = Settings { faults, timing, journal, record: true, ..Settings::seeded(seed) };
     let (report, _) = simulate::simulate(&scenario.lines, &settings);
-    let told = |world: &World, event: &Event| scenario.expected.breach(world, event);
+    let expected = |world: &World, event: &Event| scenario.expected.breach(world, event);
     let violation = report.violation.as_ref().map(|violation| violation.breach.clone());
     let breach = violation.or_else(|| {
-        let replay = trace::replay_with(report.trace.as_ref()?, &told).ok()?;
+        let replay = trace::replay_with(report.trace.as_ref()?, &expected).ok()?;
         replay.breach.map(|(_, breach)| breach)
     });
     (settings, report, breach)
@@ -134,14 +134,14 @@ fn many(arguments: &Arguments, scenario: &Scenario, timing: &Timing) -> Result<E
     if arguments.json {
         screen::print_json(&crowd.json(true, &Value::Null))?;
     } else {
-        let headline = coloured(&format!("✓ {} runs, and everything held in each", counted(crowd.runs)));
+        let headline = coloured(&format!("✓ {} runs, everything held in each", counted(crowd.runs)));
         let took = begun.elapsed();
         screen::print(&format!("{}: {headline}{}", bold(&scenario.name), crowd.text(scenario, took)))?;
     }
     Ok(Ending::Done)
 }
 
-/// Shows the run that went wrong.
+/// Shows the failed run.
 fn refuted(arguments: &Arguments, scenario: &Scenario, bad: &Outcome, crowd: &Crowd) -> Result<Ending, Failure> {
     save(arguments, bad)?;
     if arguments.json {
@@ -156,10 +156,7 @@ fn refuted(arguments: &Arguments, scenario: &Scenario, bad: &Outcome, crowd: &Cr
         &format!("{}, run {} with seed {}: {headline}\n", bold(&scenario.name), crowd.runs, bad.settings.seed),
     )?;
     draw(Some(drawing), arguments.drawn, scenario, bad)?;
-    screen::print_beside(
-        drawing,
-        &format!("To see it again:\n  {}\n", bad.settings.command(&arguments.story.pasted())),
-    )?;
+    screen::print_beside(drawing, &format!("To replay it:\n  {}\n", bad.settings.command(&arguments.story.pasted())))?;
     Ok(Ending::Refuted)
 }
 
@@ -188,7 +185,7 @@ fn breach_json(arguments: &Arguments, outcome: &Outcome) -> Value {
     })
 }
 
-/// What many runs have in common.
+/// Statistics of many runs.
 #[derive(Default)]
 struct Crowd {
     runs: u64,
@@ -196,7 +193,7 @@ struct Crowd {
     faults: u64,
     /// How long each change took, by its place; one entry for each run in which it was done.
     changes: Vec<Vec<Duration>>,
-    /// Of the run in which each change took longest: how long, the seed, and what it waited for.
+    /// For the run in which each change took longest: the duration, the seed, and the critical path.
     longest: Vec<(Duration, u64, Vec<Stretch>)>,
     messages: Vec<u64>,
     stopped: BTreeSet<Name>,
@@ -226,10 +223,7 @@ impl Crowd {
         let mut rows: Vec<(String, String)> = Vec::new();
         for (place, times) in self.changes.iter().enumerate() {
             let [least, median, most] = spread(times).map(lasting);
-            rows.push((
-                format!("change {}", place + 1),
-                format!("done after {least} to {most}, half of the time within {median}"),
-            ));
+            rows.push((format!("change {}", place + 1), format!("done after {least} to {most}, median {median}")));
             let (_, seed, path) = &self.longest[place];
             let path = summary::path(path).map(|path| (String::new(), format!("longest with seed {seed}, {path}")));
             rows.extend(path);
@@ -271,7 +265,7 @@ impl Crowd {
     }
 }
 
-/// The least, the middle and the most; the default of nothing.
+/// The minimum, the median and the maximum; zeros if there are none.
 fn spread<T: Copy + Ord + Default>(all: &[T]) -> [T; 3] {
     let mut sorted = all.to_vec();
     sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! `holdfast status`: everything at a glance.
+//! `holdfast status`: an overview of everything.
 
 use crate::{
     Ending,
@@ -6,7 +6,7 @@ use crate::{
     commands::vm,
     failure::Failure,
     input::names::{self, Meant},
-    operator::{Following, Heard, Operator, OperatorOptions},
+    operator::{EventStream, NextEvent, Operator, OperatorOptions},
     rendering::moment,
     rendering::screen,
 };
@@ -25,12 +25,12 @@ use std::{
     time::Duration,
 };
 
-/// How long to wait for more to happen before showing it.
+/// How long to wait for further events before redrawing.
 const BREATHE: Duration = Duration::from_millis(200);
-/// How long to wait for anything to happen.
+/// How long to wait for the first event.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// See everything at a glance: problems first, then what runs and what waits for what
+/// Show an overview: problems first, then what runs and what waits for what
 #[derive(Args)]
 #[command(after_help = "\
 Example: holdfast status
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// Show only this application, component or VM; `web[0]` is enough where only one can be meant
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Redraw it whenever something happens
+    /// Redraw whenever something happens
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
@@ -70,23 +70,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     }
 }
 
-/// Waits until something has happened, and says how things are then. A manager that goes away is waited for.
-fn changed(operator: &Operator, events: &mut Following<'_>) -> Result<Status, Failure> {
+/// Waits until something has happened, and returns the new status. A manager that goes away is waited for.
+fn changed(operator: &Operator, events: &mut EventStream<'_>) -> Result<Status, Failure> {
     let mut was_absent = false;
     loop {
         match events.next(PATIENCE)? {
-            Heard::StreamItem(_) => {}
-            Heard::Silence if was_absent => {}
-            Heard::Silence => continue,
-            Heard::Absent => {
+            NextEvent::StreamItem(_) => {}
+            NextEvent::Timeout if was_absent => {}
+            NextEvent::Timeout => continue,
+            NextEvent::Unreachable => {
                 if !mem::replace(&mut was_absent, true) {
                     anstream::eprintln!("the manager does not answer; waiting for it");
                 }
                 continue;
             }
         }
-        // Things happen in bursts; show what came of them.
-        while matches!(events.next(BREATHE)?, Heard::StreamItem(_)) {}
+        // Events come in bursts; shows the result of a burst.
+        while matches!(events.next(BREATHE)?, NextEvent::StreamItem(_)) {}
         match looked(operator) {
             Err(Failure::Manager(ClientError::Unreachable(..) | ClientError::Broken(..))) => {}
             answer => return answer,
@@ -94,7 +94,7 @@ fn changed(operator: &Operator, events: &mut Following<'_>) -> Result<Status, Fa
     }
 }
 
-/// How things are now, without what is a thing of the past.
+/// The present status, without lost VMs that are no longer needed.
 fn looked(operator: &Operator) -> Result<Status, Failure> {
     let mut status: Status = operator.get("/v1/status")?;
     status.vms.retain(|it| !it.past);
@@ -148,7 +148,7 @@ fn in_place(text: &str) -> String {
     format!("\x1b[H{lines}\x1b[J")
 }
 
-/// What an operator should look at; where an operation failed, why, and the end of its output.
+/// What an operator should look at; for failed operations, with the reason and the end of the output.
 fn attention(status: &Status) -> String {
     let mut text = String::new();
     for line in &status.attention {
@@ -164,7 +164,7 @@ fn attention(status: &Status) -> String {
     text
 }
 
-/// A status for people.
+/// Renders a status.
 fn shown(status: &Status) -> String {
     let Summary { vms, vms_well, components, components_started, components_failed, bindings, bindings_held, changes } =
         &status.summary;
@@ -207,7 +207,7 @@ fn cut(line: &str, columns: usize) -> String {
     plain.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A replacement in steps that is under way.
+/// A replacement in steps that is in progress.
 fn rollout(application: &ApplicationDocument) -> Option<String> {
     let RolloutDocument { change, step, steps, state, .. } = application.rollout.as_ref()?;
     let state = match state {

@@ -1,4 +1,4 @@
-//! `holdfast token`: letting agents and operators in.
+//! `holdfast token`: access for agents and operators.
 
 use crate::{
     Ending,
@@ -14,7 +14,7 @@ use cloud_manager::{
     document::{JoinToken, NewJoinToken, NewToken, OperatorToken, Role, Token},
 };
 
-/// Make, list and revoke tokens
+/// Create, list and revoke tokens
 #[derive(Args)]
 #[command(after_help = "Example: holdfast token create --vm web --ttl 1h")]
 pub(crate) struct Arguments {
@@ -29,10 +29,10 @@ enum Command {
     Revoke(Revoke),
 }
 
-/// Make a token with which one agent can join; with --role, a token for an operator
+/// Create a token with which one agent can join; with --role, a token for an operator
 #[derive(Args)]
 #[command(after_help = "\
-A token is shown once. Whoever has it is let in: hand it over with care.
+A token is shown only once. It grants access: keep it secret.
 
 Example: holdfast token create --vm web --ttl 1h
          holdfast token create --role read --name dashboard")]
@@ -43,10 +43,10 @@ struct Create {
     /// How long an agent has to join: 90s, 15m, 1h, 2d
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = seconds, conflicts_with = "role")]
     ttl: u64,
-    /// For an operator who may: read, operate or admin
+    /// Create a token for an operator with this role: read, operate or admin
     #[arg(long)]
     role: Option<Role>,
-    /// Whose it is, or what for
+    /// Its owner or purpose
     #[arg(long, requires = "role", default_value = "", hide_default_value = true)]
     name: String,
     #[command(flatten)]
@@ -105,12 +105,12 @@ fn create_for_agent(create: &Create) -> Result<(), Failure> {
 fn shown(tokens: &[Token]) -> String {
     let row =
         |it: &Token| [it.id.clone(), it.role.to_string(), moment::date_and_time(it.created_at_ms), it.name.clone()];
-    table(["TOKEN", "ROLE", "MADE (UTC)", "NAME"], &tokens.iter().map(row).collect::<Vec<_>>())
+    table(["TOKEN", "ROLE", "CREATED (UTC)", "NAME"], &tokens.iter().map(row).collect::<Vec<_>>())
 }
 
-/// Reads a length of time: a number and s, m, h or d.
+/// Reads a duration: a number and s, m, h or d.
 fn seconds(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no length of time (write it like 90s, 15m, 1h or 2d)");
+    let wrong = || format!("{text:?} is not a duration (write it like 90s, 15m, 1h or 2d)");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let factor = match unit {
         's' => 1,
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time_have_units() {
+    fn durations_have_units() {
         assert_eq!(["90s", "15m", "1h", "2d"].map(|text| seconds(text).unwrap()), [90, 900, 3_600, 172_800]);
         for wrong in ["", "1", "h", "1y", "-1h", "99999999999999999999d", "18446744073709551615d", "1€"] {
             assert!(seconds(wrong).is_err(), "{wrong}");

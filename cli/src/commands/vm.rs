@@ -1,4 +1,4 @@
-//! `holdfast vm`: machines that come and go.
+//! `holdfast vm`: adds, removes, drains and lists VMs.
 
 use crate::{
     Ending,
@@ -31,11 +31,11 @@ enum Command {
     Lost(Lost),
     /// Move all components of an application's VM elsewhere, in safe order
     #[command(after_help = "\
-The VM stays, and nothing is put on it until holdfast vm undrain.
+The VM stays, and no component is placed on it until holdfast vm undrain.
 
 Example: holdfast vm drain 'shop/web[0]'")]
     Drain(DrainArguments),
-    /// Let components be put on a drained VM again
+    /// Use a drained VM again
     #[command(after_help = "Example: holdfast vm undrain 'shop/web[0]'")]
     Undrain(DrainArguments),
 }
@@ -50,7 +50,7 @@ struct Add {
     /// Their names
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// The cloud that makes them
+    /// The cloud that creates them
     #[arg(long)]
     cloud: Option<String>,
     #[command(flatten)]
@@ -72,17 +72,17 @@ struct Remove {
 #[derive(Args)]
 #[command(after_help = "Example: holdfast vm list")]
 struct List {
-    /// Also lost ones that nothing asks for any more
+    /// Also list lost VMs that are no longer needed
     #[arg(long)]
     all: bool,
     #[command(flatten)]
     operator: OperatorOptions,
 }
 
-/// Declare a VM lost, so that nobody waits for it any more
+/// Declare a VM lost, so that nothing waits for it any more
 #[derive(Args)]
 #[command(after_help = "\
-Make sure that it is: if its components still run, they go on without being looked after.
+Make sure that it really is lost: if its components still run, they continue unmanaged.
 
 Example: holdfast vm lost web")]
 struct Lost {
@@ -117,14 +117,14 @@ fn show_list(List { all, operator: options }: &List) -> Result<Ending, Failure> 
     vms.retain(|it| *all || !it.past);
     let left_out = match past {
         0 => String::new(),
-        1 => "1 lost VM that nothing asks for any more is not shown (--all shows it)\n".into(),
-        many => format!("{many} lost VMs that nothing asks for any more are not shown (--all shows them)\n"),
+        1 => "1 lost VM that is no longer needed is not shown (--all shows it)\n".into(),
+        many => format!("{many} lost VMs that are no longer needed are not shown (--all shows them)\n"),
     };
     screen::show(options.json, &vms, || shown(&vms) + &left_out)?;
     Ok(Ending::Done)
 }
 
-/// VMs for people.
+/// Renders VMs.
 pub(crate) fn shown(vms: &[Vm]) -> String {
     let row = |vm: &Vm| {
         let marks = [(vm.leaving, "leaving"), (vm.drained, "drained")];

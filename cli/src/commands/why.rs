@@ -1,9 +1,9 @@
-//! `holdfast why`: why something is as it is, from machine to machine, and what a person can do.
+//! `holdfast why`: why something is as it is, from machine to machine, and what an operator can do.
 //! The manager knows the reasons.
 
 use crate::{
     Ending,
-    commands::component::told_deaths,
+    commands::component::deaths_text,
     failure::Failure,
     input::names,
     operator::{Operator, OperatorOptions},
@@ -59,7 +59,7 @@ fn application(operator: &Operator, name: &str, json: bool) -> Result<Ending, Fa
     Ok(Ending::Done)
 }
 
-/// A chain of reasons for people.
+/// Renders a chain of reasons.
 fn shown(why: &Why) -> String {
     let mut text = String::new();
     for (place, reason) in why.reasons.iter().enumerate() {
@@ -73,7 +73,7 @@ fn shown(why: &Why) -> String {
         let well = if place == 0 && why.well { "; nothing is wrong" } else { "" };
         text += &format!("{indent}{mark}{}{}{well}\n", reason.says, since.unwrap_or_default());
         if let Some(deaths) = &reason.deaths {
-            text += &format!("{indent}    {}\n", told_deaths(&reason.about, deaths));
+            text += &format!("{indent}    {}\n", deaths_text(&reason.about, deaths));
         }
         if let Some(detail) = reason.detail.as_deref() {
             let lines = format!("    {}\n{}", reason::first(None, detail), reason::rest(detail));

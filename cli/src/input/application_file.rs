@@ -1,4 +1,4 @@
-//! Application files on this machine: collecting them with all that they include, and the texts of the secrets they name.
+//! Application files on this machine: collects them with all included files, and the texts of the secrets they name.
 
 use crate::{failure::Failure, input::files};
 use application::{ApplicationFiles, Inputs, Secret, SecretTexts};
@@ -10,7 +10,7 @@ use std::{
     process::Command,
 };
 
-/// A file, and what differs between environments.
+/// A file, and the inputs that differ between environments.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FileOptions {
     /// The application file
@@ -19,7 +19,7 @@ pub(crate) struct FileOptions {
     values: ValueOptions,
 }
 
-/// What differs between environments.
+/// The inputs that differ between environments.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ValueOptions {
     /// The value of a variable
@@ -31,14 +31,14 @@ pub(crate) struct ValueOptions {
 }
 
 impl FileOptions {
-    /// Collects the file and all that it includes.
+    /// Collects the file and all included files.
     pub(crate) fn collect(&self) -> Result<ApplicationFiles, Failure> {
         self.values.collect(&self.file)
     }
 }
 
 impl ValueOptions {
-    /// Collects a file and all that it includes.
+    /// Collects a file and all included files.
     pub(crate) fn collect(&self, path: &Path) -> Result<ApplicationFiles, Failure> {
         let mut inputs = Inputs::default();
         for text in &self.set {
@@ -50,14 +50,14 @@ impl ValueOptions {
         for path in &self.values {
             inputs.values_files.push((path.display().to_string(), files::read_given(path)?));
         }
-        // If the main file cannot be read, that is all there is to say.
+        // If the main file cannot be read, there are no other errors to report.
         files::read(path)?;
         let mut open = |name: &str| files::text(Path::new(name)).map_err(|error| error.to_string());
         Ok(ApplicationFiles::collect(path.display().to_string(), inputs, &mut open))
     }
 }
 
-/// The texts of secrets, or every problem with them. Files are looked for beside the main file, and commands run there.
+/// The texts of secrets, or every problem with them. Paths are relative to the main file, and commands run there.
 pub(crate) fn secret_texts<'a>(
     files: &ApplicationFiles,
     secrets: impl Iterator<Item = &'a Secret>,
@@ -65,8 +65,8 @@ pub(crate) fn secret_texts<'a>(
     texts(files, secrets, text_of)
 }
 
-/// Whether all secrets are available, as far as nothing has to be run for that.
-pub(crate) fn look_for_secrets<'a>(
+/// Checks that all secrets are available, without running commands.
+pub(crate) fn check_secrets<'a>(
     files: &ApplicationFiles,
     secrets: impl Iterator<Item = &'a Secret>,
 ) -> Result<(), Failure> {
@@ -95,7 +95,7 @@ fn texts<'a>(
     }
 }
 
-/// The text of a secret, without the end of its last line; or why there is none.
+/// The text of a secret, without its trailing newline; or why there is none.
 fn text_of(secret: &Secret, folder: &Path) -> Result<String, String> {
     let place = &secret.place;
     let (what, text) = match secret.from.as_str() {
@@ -120,7 +120,7 @@ fn text_of(secret: &Secret, folder: &Path) -> Result<String, String> {
     }
 }
 
-/// What a command prints. It may be a secret, and is not repeated if the command fails.
+/// The output of a command. It may be a secret, and is not repeated if the command fails.
 fn output(command: &str, folder: &Path) -> Result<String, String> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let run =

@@ -35,7 +35,7 @@ struct FileComponent {
     recipe: Value,
 }
 
-/// Reads the edits of a file. Everything that can be seen to be wrong is told, each with its place.
+/// Reads the edits of a file. All errors are returned, each with its place.
 pub(crate) fn read(path: &Path, text: &str) -> Result<Vec<EditDocument>, Failure> {
     let mut data = Data::read(&path.display().to_string(), text);
     data.names(&[], "a file of components", &["components", "bindings"]);
@@ -73,7 +73,7 @@ pub(crate) fn read(path: &Path, text: &str) -> Result<Vec<EditDocument>, Failure
     }
     let change = NewChange { edits, ..NewChange::default() };
     for problem in change.read().err().into_iter().flatten() {
-        // A problem says which edit it is about; here, that is a place in the file.
+        // A problem names its edit, which is translated to a place in the file.
         let inside = problem.strip_prefix("edits[").and_then(|it| it.split_once("]."));
         let found = inside.and_then(|(number, rest)| Some((places.get(number.parse::<usize>().ok()?)?, rest)));
         match found {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_becomes_wishes() {
+    fn a_file_becomes_edits() {
         let text = "components:\n  database:\n    on: data\n    exports: { sql: { values: [port], capacity: 3 } }\n    recipe:\n      operations: { start: { process: { run: \"mydb --port {{ port }}\" } } }\n  app:\n    on: web\n    imports: { db: { export: sql } }\nbindings:\n  - app.db → database.sql\n";
         let edits = read(Path::new("shop.yaml"), text).unwrap();
         let shown = serde_json::to_value(&edits).unwrap();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn errors_are_reported_with_their_place() {
         assert_eq!(
             problems("components:\n  app:\n    on: web\n    import: {}\n"),
             ["shop.yaml:4:5: unknown field `import` (did you mean `imports`?)"]
@@ -121,7 +121,7 @@ mod tests {
             problems("components:\n  app:\n    on: 'w b'\nbindings:\n  - app.db → database.sql\n  - nothing\n"),
             [
                 "shop.yaml:3:5: add-component \"app\".vm: name \"w b\" contains ' ' (allowed: letters, digits and - _ . ' [ ] /, starting with a letter or digit)",
-                "shop.yaml:6:5: bind: \"nothing\" is no binding (write it like \"app.db → database.sql\")",
+                "shop.yaml:6:5: bind: \"nothing\" is not a binding (write it like \"app.db → database.sql\")",
             ]
         );
         assert_eq!(problems("components:\n  app:\n    on: web\n  app:\n    on: web\n").len(), 1);

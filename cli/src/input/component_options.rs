@@ -5,59 +5,59 @@ use cloud_manager::document::{EditDocument, NewComponent, NewExport, NewImport};
 use serde_json::{Map, Value, json};
 use std::str::FromStr;
 
-/// What a component needs, offers and does.
+/// The imports, exports and operations of a component.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ComponentOptions {
-    /// The VM it lives on
+    /// Its VM
     #[arg(long, value_name = "VM")]
     pub(crate) on: Option<String>,
-    /// What it offers: NAME[:VALUE,…[:CLIENTS]], such as sql:host,port:20
+    /// An export: NAME[:VALUE,…[:CLIENTS]], such as sql:host,port:20
     #[arg(long = "export", value_name = "EXPORT")]
     exports: Vec<ExportOption>,
-    /// What it needs: NAME=EXPORT[:SORT[:N]], such as db=sql:strong:1 or cache=objects:optional
+    /// An import: NAME=EXPORT[:SORT[:N]], such as db=sql:strong:1 or cache=objects:optional
     #[arg(long = "import", value_name = "IMPORT")]
     imports: Vec<ImportOption>,
-    /// Who provides it: IMPORT=COMPONENT, such as db=database
+    /// A binding: IMPORT=COMPONENT, such as db=database
     #[arg(long = "bind", value_name = "BINDING")]
     bindings: Vec<Pair>,
-    /// What it hands out: NAME=TEXT, such as port='{{ free_port() }}'
+    /// An exported value: NAME=TEXT, such as port='{{ free_port() }}'
     #[arg(long = "value", value_name = "VALUE")]
     values: Vec<Pair>,
     /// A variable in the environment of its operations: NAME=TEXT
     #[arg(long = "env", value_name = "VALUE")]
     environment: Vec<Pair>,
-    /// Run before anything else
+    /// Command to run before anything else
     #[arg(long, value_name = "COMMAND")]
     install: Option<String>,
-    /// Run before each start
+    /// Command to run before each start
     #[arg(long, value_name = "COMMAND")]
     configure: Option<String>,
     /// The program that runs as long as the component does
     #[arg(long, value_name = "COMMAND")]
     start: Option<String>,
-    /// When it is ready: tcp:PORT, http:URL or command:COMMAND
+    /// Readiness check: tcp:PORT, http:URL or command:COMMAND
     #[arg(long, value_name = "CHECK")]
     check: Option<Probe>,
-    /// Run when its bindings change while it runs
+    /// Command to run when its bindings change while it runs
     #[arg(long, value_name = "COMMAND")]
     rebind: Option<String>,
-    /// Run to stop it, before its processes are ended
+    /// Command to stop it, before its processes are ended
     #[arg(long, value_name = "COMMAND")]
     stop: Option<String>,
-    /// Run after it is removed
+    /// Command to run after it is removed
     #[arg(long, value_name = "COMMAND")]
     purge: Option<String>,
 }
 
 impl ComponentOptions {
-    /// Whether anything is said at all.
+    /// Whether any option was given.
     pub(crate) fn is_empty(&self) -> bool {
         let mut before = NewComponent::default();
         self.describe(&mut before);
         before == NewComponent::default() && self.bindings.is_empty()
     }
 
-    /// Writes into a component what is said here, and leaves the rest as it is.
+    /// Applies the given options to a component, and leaves the rest as it is.
     pub(crate) fn describe(&self, component: &mut NewComponent) {
         if let Some(vm) = &self.on {
             component.vm.clone_from(vm);
@@ -92,7 +92,7 @@ impl ComponentOptions {
         self.bindings.iter().map(|it| it.name.clone()).collect()
     }
 
-    /// The bindings of a component that is described; each import says which export it takes.
+    /// The bindings of a described component; each import has the export it takes.
     pub(crate) fn bindings(&self, component: &NewComponent) -> Result<Vec<EditDocument>, String> {
         let bind = |Pair { name, text }: &Pair| {
             let import = component.imports.get(name);
@@ -104,7 +104,7 @@ impl ComponentOptions {
     }
 }
 
-/// Puts a value into nested objects, which are made where they are missing.
+/// Sets a value inside nested objects, which are created where they are missing.
 fn set(target: &mut Value, path: &[&str], value: Value) {
     let Some((first, rest)) = path.split_first() else {
         *target = value;
@@ -148,7 +148,7 @@ impl FromStr for ExportOption {
         let values = parts.next().unwrap_or_default();
         let values = values.split(',').filter(|it| !it.is_empty()).map(String::from).collect();
         let capacity = parts.next().map(str::parse).transpose();
-        let capacity = capacity.map_err(|_| format!("{text:?}: the number of clients is no number"))?;
+        let capacity = capacity.map_err(|_| format!("{text:?}: the number of clients is not a number"))?;
         Ok(Self { name, export: NewExport { values, capacity } })
     }
 }
@@ -168,14 +168,18 @@ impl FromStr for ImportOption {
         let export = parts.next().unwrap_or_default().to_string();
         let sort = parts.next().unwrap_or("strong");
         let number = parts.next().map(str::parse).transpose();
-        let number: Option<u32> = number.map_err(|_| format!("{text:?}: the number of providers is no number"))?;
+        let number: Option<u32> = number.map_err(|_| format!("{text:?}: the number of providers is not a number"))?;
         let blank = NewImport { export, ..NewImport::default() };
         let import = match (sort, number) {
             ("strong", number) => NewImport { strong: Some(number.unwrap_or(1)), ..blank },
             ("weak", number) => NewImport { weak: Some(number.unwrap_or(1)), ..blank },
             ("value", number) => NewImport { value: Some(number.unwrap_or(1)), ..blank },
             ("optional", None) => NewImport { weak: Some(0), ..blank },
-            _ => return Err(format!("{text:?}: {sort:?} is no sort of import (use strong, weak, value or optional)")),
+            _ => {
+                return Err(format!(
+                    "{text:?}: {sort:?} is not a sort of import (use strong, weak, value or optional)"
+                ));
+            }
         };
         Ok(Self { name, import })
     }
@@ -193,7 +197,7 @@ impl FromStr for Probe {
             Some(("http", rest)) if rest.starts_with("//") => Ok(Self(json!({ "http": { "url": text } }))),
             Some(("http", url)) => Ok(Self(json!({ "http": { "url": url } }))),
             Some(("command", run)) => Ok(Self(json!({ "command": { "run": run } }))),
-            _ => Err(format!("{text:?} is no check (use tcp:PORT, http:URL or command:COMMAND)")),
+            _ => Err(format!("{text:?} is not a check (use tcp:PORT, http:URL or command:COMMAND)")),
         }
     }
 }

@@ -1,13 +1,13 @@
-//! What may go wrong, as options. What is not said is as the file says.
+//! Options for faults. The default is what the file says.
 
 use clap::Args;
 use model_check::Faults;
 
 /// How many faults of each sort may happen.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "Faults that may happen, at any moment (default: as the file says)")]
+#[command(next_help_heading = "Faults that may happen, at any moment (default: as in the file)")]
 pub(crate) struct FaultOptions {
-    /// Programs that crash and come back from their journals
+    /// Programs that crash and restart from their journals
     #[arg(long, value_name = "N")]
     crashes: Option<u32>,
     /// VMs that are lost, and declared lost at any later moment
@@ -19,13 +19,13 @@ pub(crate) struct FaultOptions {
     /// Operations that fail
     #[arg(long, value_name = "N")]
     failures: Option<u32>,
-    /// Links that break and come back
+    /// Links that break and are re-established
     #[arg(long, value_name = "N")]
     breaks: Option<u32>,
 }
 
 impl FaultOptions {
-    /// What the file says, except where an option says otherwise.
+    /// The faults in the file, overridden by the options.
     pub(crate) fn over(self, file: Faults) -> Faults {
         Faults {
             crashes: self.crashes.unwrap_or(file.crashes),
@@ -36,7 +36,7 @@ impl FaultOptions {
         }
     }
 
-    /// The options as they were given, to be pasted after a command.
+    /// The given options, to be pasted after a command.
     pub(crate) fn pasted(self) -> String {
         let given = [
             ("crashes", self.crashes),
@@ -49,7 +49,7 @@ impl FaultOptions {
     }
 }
 
-/// Faults in words; nothing if there are none.
+/// Faults in words; `None` if there are none.
 pub(crate) fn in_words(faults: Faults) -> Option<String> {
     let sorts = [
         (faults.crashes, "crash", "crashes"),

@@ -1,4 +1,4 @@
-//! Reading and writing what commands are given.
+//! Reads and writes the files that commands are given.
 
 use crate::{failure::Failure, input::faults::FaultOptions};
 use application::FILE_BYTES_MAX;
@@ -10,21 +10,21 @@ use std::{
     path::Path,
 };
 
-/// Reads a text that a person wrote.
+/// Reads a text file that a person wrote.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     text(path).map_err(|error| Failure::Read(path.into(), error))
 }
 
-/// The text of a file that a person wrote. Whatever else has a name is turned away before it is opened, since a pipe may
-/// keep everybody waiting and a device may never end.
+/// The text of a file that a person wrote. Anything but a regular file is refused before it is opened, since a pipe may
+/// block and a device may never end.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is a directory, a device or a pipe, and no file"));
+        return Err(io::Error::other("it is a directory, a device or a pipe, not a file"));
     }
     bounded(path)
 }
 
-/// Reads a text that a person names in a command, and that another program may write meanwhile.
+/// Reads a text that is named in a command, and that another program may be writing.
 pub(crate) fn read_given(path: &Path) -> Result<String, Failure> {
     let is_pipe = fs::metadata(path).is_ok_and(|it| it.file_type().is_fifo());
     if is_pipe { bounded(path).map_err(|error| Failure::Read(path.into(), error)) } else { read(path) }
@@ -47,14 +47,14 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(|error| Failure::Write(path.into(), error))
 }
 
-/// Reads a scenario, with the faults that the options ask for.
+/// Reads a scenario, with the faults that the options set.
 pub(crate) fn scenario(path: &Path, faults: FaultOptions) -> Result<Scenario, Failure> {
     let mut scenario = Scenario::parse(&path.to_string_lossy(), &read(path)?)?;
     scenario.faults = faults.over(scenario.faults);
     Ok(scenario)
 }
 
-/// Reads a trace. A program wrote it, and it is as long as what happened.
+/// Reads a trace. A program wrote it, so its length is not limited.
 pub(crate) fn trace(path: &Path) -> Result<Trace, Failure> {
     let text = fs::read_to_string(path).map_err(|error| Failure::Read(path.into(), error))?;
     Trace::read(&text).map_err(|error| Failure::Trace(path.into(), error))

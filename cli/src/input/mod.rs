@@ -1,4 +1,4 @@
-//! What commands are given on this machine: files, and options that several commands share.
+//! The input of commands on this machine: files, and options that several commands share.
 
 pub(crate) mod application_file;
 pub(crate) mod component_file;

@@ -1,4 +1,4 @@
-//! What `explore`, `simulate` and `replay` are about: a scenario, or an application file and what it is changed to.
+//! The subject of `explore`, `simulate` and `replay`: a scenario, or an application file and its target.
 
 use crate::{failure::Failure, input::application_file::ValueOptions, input::faults::FaultOptions, input::files};
 use application::{Difference, Existing, Expansion};
@@ -12,7 +12,7 @@ use model_check::{
 use protocol::{Edit, Name, Strategy, manager::Request};
 use std::path::{Path, PathBuf};
 
-/// A scenario, or an application file and what it is changed to.
+/// A scenario, or an application file and its target.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StoryOptions {
     /// The scenario, or an application file (.yaml)
@@ -21,20 +21,20 @@ pub(crate) struct StoryOptions {
     pub(crate) change: ChangeOptions,
 }
 
-/// What an application file is changed to, and how.
+/// The target of an application file, and the strategy.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ChangeOptions {
     /// The application file that the first one is changed to, once it is up
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
-    /// For application files: order of additions and removals [default: as it fits]
+    /// For application files: order of additions and removals [default: chosen automatically]
     #[arg(long, value_name = "ORDER")]
     strategy: Option<Strategy>,
 }
 
 impl StoryOptions {
-    /// The story, with the faults that the options ask for, and how long operations take where it is simulated: as an
-    /// application file declares it, and else as chance has it.
+    /// The scenario, with the faults that the options set, and the durations of operations for a simulation: as the
+    /// application file declares them, otherwise random.
     pub(crate) fn read(&self, faults: FaultOptions) -> Result<(Scenario, Timing), Failure> {
         let mut timing = Timing::default();
         if self.is_application() {
@@ -42,10 +42,10 @@ impl StoryOptions {
             let lengths = [&before, &after].into_iter().flat_map(forecast::declared);
             let named = lengths.map(|((name, what), length)| ((own(&after.application, &name), what), always(length)));
             timing.components = named.collect();
-            return Ok((self.told(&before, &after, faults), timing));
+            return Ok((self.scenario(&before, &after, faults), timing));
         }
         if self.change.to.is_some() || self.change.strategy.is_some() {
-            let says = "--to and --strategy are for application files (.yaml); a scenario says itself what changes";
+            let says = "--to and --strategy are for application files (.yaml); a scenario states its own changes";
             return Err(Failure::Usage(says.into()));
         }
         Ok((files::scenario(&self.file, faults)?, timing))
@@ -58,7 +58,7 @@ impl StoryOptions {
         format!("{}{to}{strategy}", self.file.display())
     }
 
-    /// What is there before and after: without `--to`, nothing and the file.
+    /// The applications before and after: without `--to`, nothing and the file.
     fn expansions(&self) -> Result<[Expansion; 2], Failure> {
         let read = |path: &Path, before: Option<&Expansion>| {
             let application = ValueOptions::default().collect(path)?.read().map_err(Failure::Application)?;
@@ -69,13 +69,13 @@ impl StoryOptions {
             None => [Expansion::empty(first.application.clone()), first],
             Some(to) => {
                 let after = read(to, Some(&first))?;
-                one_and_the_same("--to", (&self.file, &first.application), (to, &after.application))?;
+                check_same_application("--to", (&self.file, &first.application), (to, &after.application))?;
                 [first, after]
             }
         })
     }
 
-    fn told(&self, before: &Expansion, after: &Expansion, faults: FaultOptions) -> Scenario {
+    fn scenario(&self, before: &Expansion, after: &Expansion, faults: FaultOptions) -> Scenario {
         let difference = Difference::between(before, after);
         let strategy = self.change.strategy.unwrap_or(difference.usual_strategy(after));
         let change = difference.planned(before, after, &[], strategy, &masked(after)).change;
@@ -87,7 +87,7 @@ impl StoryOptions {
         let faults = faults.over(Faults::default());
         let mut expected = Expected::default();
         if faults.stop_components() {
-            // Somebody may be needed who mends what is broken, and what was lost cannot be changed.
+            // An operator may have to act on failures, and a lost VM cannot be changed.
             (expected.changes, expected.answers) = (Changes::Either, vec![Answer::Either; 2]);
         }
         Scenario { name: after.application.to_string(), lines, faults, expected, ..Scenario::default() }
@@ -98,8 +98,8 @@ impl StoryOptions {
     }
 }
 
-/// That two files are about one and the same application, as an option that names one of them supposes.
-pub(crate) fn one_and_the_same(
+/// Checks that two files describe the same application, as an option that names one of them assumes.
+pub(crate) fn check_same_application(
     option: &str,
     (one, its): (&Path, &Name),
     (other, others): (&Path, &Name),
@@ -108,12 +108,13 @@ pub(crate) fn one_and_the_same(
         return Ok(());
     }
     let (one, other) = (one.display(), other.display());
-    let says =
-        format!("{one} is application {its}, and {other} is application {others}: {option} is about one and the same");
+    let says = format!(
+        "{one} is application {its}, and {other} is application {others}: {option} needs files of the same application"
+    );
     Err(Failure::Usage(says))
 }
 
-/// A request as this application speaks of it: there is no other, so its name need not be repeated.
+/// A request without the application's name in front of its components: there is only one application.
 fn within(application: &Name, line: &Line) -> Line {
     let mut line = line.clone();
     let Request::Make(change) = &mut line.request else { return line };
@@ -132,5 +133,5 @@ fn within(application: &Name, line: &Line) -> Line {
 }
 
 fn own(application: &Name, name: &Name) -> Name {
-    Name::new(&forecast::within(application, name.as_str())).expect("a part of a name begins with a letter")
+    Name::new(&forecast::within(application, name.as_str())).expect("the rest of a name is a name")
 }

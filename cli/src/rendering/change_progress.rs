@@ -1,4 +1,4 @@
-//! Following a change: its progress, and what it waits for.
+//! EventStream a change: its progress, and what it waits for.
 //!
 //! On a terminal a few lines are redrawn whenever something happens; elsewhere each event is a line. Interrupting this
 //! stops only the display, not the change. `commands::retry` waits for a retried operation.
@@ -6,7 +6,7 @@
 use crate::{
     Ending,
     failure::Failure,
-    operator::{Heard, Operator},
+    operator::{NextEvent, Operator},
     rendering::feed::Feed,
     rendering::moment,
     rendering::screen,
@@ -42,7 +42,7 @@ impl Output {
 /// How often the screen is redrawn while nothing happens; and after how long a silence the reasons for waiting are shown.
 const SCREEN_PAUSE: Duration = Duration::from_secs(1);
 const SILENCE: Duration = Duration::from_secs(3);
-/// At most so many reasons for waiting are shown.
+/// Maximum number of reasons for waiting that are shown.
 const WAITS_MAX: usize = 8;
 
 /// Waits for a change and shows its progress and outcome. The ending is `Refuted` when the change needs manual action.
@@ -64,12 +64,12 @@ pub(crate) fn follow(
 ) -> Result<Ending, Failure> {
     let mut view = view(output.json, tiers);
     let mut feed = output.feed(operator)?;
-    let mut told: BTreeSet<String> = BTreeSet::new();
+    let mut reported: BTreeSet<String> = BTreeSet::new();
     let mut events = operator.follow(accepted.events_after);
     let mut looked = Instant::now();
     let ending = loop {
-        match events.next(view.patience())? {
-            Heard::StreamItem(StreamItem::Event(event)) => {
+        match events.next(view.quiet_limit())? {
+            NextEvent::StreamItem(StreamItem::Event(event)) => {
                 if event.change == Some(accepted.change) && event.what.ends_change() {
                     break Ending::Done;
                 }
@@ -77,21 +77,21 @@ pub(crate) fn follow(
                 if event.change.is_none_or(|change| change == accepted.change) && what != EventKind::Refused {
                     for event in feed.take(*event) {
                         view.tell(&event)?;
-                        told.extend(event.component.filter(|_| event.what == EventKind::OperationFailed));
+                        reported.extend(event.component.filter(|_| event.what == EventKind::OperationFailed));
                     }
                 }
                 // While events arrive, the reasons for waiting are not requested; a failure may need manual action.
-                if what != EventKind::OperationFailed && looked.elapsed() < view.patience() {
+                if what != EventKind::OperationFailed && looked.elapsed() < view.quiet_limit() {
                     continue;
                 }
             }
             // The end of the change may be among the events that are no longer kept.
-            Heard::StreamItem(StreamItem::Gap(_)) | Heard::Silence => {
+            NextEvent::StreamItem(StreamItem::Gap(_)) | NextEvent::Timeout => {
                 for event in feed.release() {
                     view.tell(&event)?;
                 }
             }
-            Heard::Absent => {
+            NextEvent::Unreachable => {
                 view.absent()?;
                 continue;
             }
@@ -102,8 +102,8 @@ pub(crate) fn follow(
                 view.end()?;
                 if !output.json {
                     // The failure may be visible before its event arrives.
-                    let untold = change.stuck_on.iter().filter(|it| !told.contains(*it));
-                    let why: String = untold.map(|it| why(operator, it)).collect();
+                    let unreported = change.stuck_on.iter().filter(|it| !reported.contains(*it));
+                    let why: String = unreported.map(|it| why(operator, it)).collect();
                     screen::print(&screen::coloured(&(why + &stuck(&change))))?;
                 }
                 break Ending::Refuted;
@@ -145,9 +145,9 @@ fn is_done(operator: &Operator, change: u64) -> bool {
 fn stuck(change: &RunningChange) -> String {
     let mut text = format!("✗ change {} needs manual action\n", change.change);
     for component in change.stuck_on.iter().map(|it| quoted(it)) {
-        text += &format!("  see why:   holdfast component logs {component}\n");
-        text += &format!("  try again: holdfast component retry {component}\n");
-        text += &format!("  or go on:  holdfast component skip {component}\n");
+        text += &format!("  see why: holdfast component logs {component}\n");
+        text += &format!("  retry:   holdfast component retry {component}\n");
+        text += &format!("  or skip: holdfast component skip {component}\n");
     }
     text
 }
@@ -156,11 +156,11 @@ fn stuck(change: &RunningChange) -> String {
 pub(crate) fn why(operator: &Operator, name: &str) -> String {
     let all: Vec<Component> = operator.get("/v1/components").unwrap_or_default();
     let failed = all.iter().find(|it| it.name == name && it.failed_operation.is_some());
-    failed.map(told_failure).unwrap_or_default()
+    failed.map(failure_text).unwrap_or_default()
 }
 
 /// A failed operation of a component: which, why, and the end of its output.
-pub(crate) fn told_failure(component: &Component) -> String {
+pub(crate) fn failure_text(component: &Component) -> String {
     let operation = component.failed_operation.as_deref();
     let detail = component.failure.as_deref().unwrap_or_default();
     let because = Some(reason::first(operation, detail)).filter(|it| !it.is_empty());
@@ -180,7 +180,7 @@ pub(crate) fn view(json: bool, tiers: Tiers) -> Box<dyn View> {
 /// Shows the progress of a change.
 pub(crate) trait View {
     /// How long a silence lasts before the reasons for waiting are shown.
-    fn patience(&self) -> Duration;
+    fn quiet_limit(&self) -> Duration;
     fn tell(&mut self, event: &EventDocument) -> Result<(), Failure>;
     /// Shows what a change waits for: the first few of `waiting` things.
     fn waits(&mut self, change: u64, waits_for: &[String], waiting: usize) -> Result<(), Failure>;
@@ -192,7 +192,7 @@ pub(crate) trait View {
 struct Quiet;
 
 impl View for Quiet {
-    fn patience(&self) -> Duration {
+    fn quiet_limit(&self) -> Duration {
         SILENCE
     }
     fn tell(&mut self, _: &EventDocument) -> Result<(), Failure> {
@@ -216,7 +216,7 @@ struct Lines {
 }
 
 impl View for Lines {
-    fn patience(&self) -> Duration {
+    fn quiet_limit(&self) -> Duration {
         SILENCE
     }
 
@@ -270,7 +270,7 @@ impl Screen {
 }
 
 impl View for Screen {
-    fn patience(&self) -> Duration {
+    fn quiet_limit(&self) -> Duration {
         SCREEN_PAUSE
     }
 
@@ -313,8 +313,8 @@ fn waits(waits_for: &[String], waiting: usize) -> String {
     for wait in waits_for.iter().take(WAITS_MAX) {
         text += &format!("  waits for {wait}\n");
     }
-    let told = waits_for.len().min(WAITS_MAX);
-    match waiting.saturating_sub(told) {
+    let reported = waits_for.len().min(WAITS_MAX);
+    match waiting.saturating_sub(reported) {
         0 => text,
         more => text + &format!("  and for {more} more\n"),
     }

@@ -1,6 +1,6 @@
 //! One component for people, with everything around it.
 
-use crate::rendering::{change_progress::told_failure, moment, screen};
+use crate::rendering::{change_progress::failure_text, moment, screen};
 use cloud_manager::document::{Binding, Component, ComponentDetail, ImportState};
 
 /// Lines of output that are shown.
@@ -33,7 +33,7 @@ pub(crate) fn shown(detail: &ComponentDetail, log: &str, now_ms: u64) -> String 
         });
     }
     if it.failed_operation.is_some() {
-        text += &format!("\n✗ {}", told_failure(it));
+        text += &format!("\n✗ {}", failure_text(it));
     }
     let lines: Vec<&str> = log.lines().collect();
     if !lines.is_empty() {

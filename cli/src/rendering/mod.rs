@@ -1,4 +1,4 @@
-//! What people see: text, tables, charts and progress. Nothing here asks the manager for a change.
+//! Output for people: text, tables, charts and progress. Nothing here requests a change.
 
 pub(crate) mod change_progress;
 pub(crate) mod component;

@@ -1,4 +1,4 @@
-//! Times as people read them: in UTC, so that they agree with every log.
+//! Times for display: in UTC, so that they agree with every log.
 
 /// A moment, to the second: `2023-11-14 22:13:20`.
 pub(crate) fn date_and_time(at_ms: u64) -> String {
@@ -27,8 +27,8 @@ pub(crate) fn time(at_ms: u64) -> String {
     format!("{:02}:{:02}:{:02}.{tenths}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
-/// Year, month and day of a day since 1970, in the Gregorian calendar. Years are counted from March, so that the day that
-/// comes and goes is the last one.
+/// Year, month and day of a day since 1970, in the Gregorian calendar. Years are counted from March, so that the leap day
+/// is the last day of a year.
 fn date(days: u64) -> (u64, u64, u64) {
     const DAYS_OF_400_YEARS: u64 = 146_097;
     // Day 0 is now 1 March of the year 0.
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_those_of_the_calendar() {
+    fn moments_follow_the_calendar() {
         assert_eq!(date_and_time(0), "1970-01-01 00:00:00");
         assert_eq!(date_and_time(1_700_000_000_000), "2023-11-14 22:13:20");
         assert_eq!(date_and_time(951_782_400_000), "2000-02-29 00:00:00");

@@ -1,4 +1,4 @@
-//! A plan for people: what will be changed, what happens when, and who is affected.
+//! Renders a plan: what will be changed, what happens when, and what is affected.
 
 use crate::{
     rendering::screen::{bold, counted, lasting},
@@ -8,21 +8,21 @@ use application::{Choice, How, Key};
 use cloud_manager::document::{ApplicationPlan, ComponentDifference, Forecast, Moment, Plan, Standing};
 use std::time::Duration;
 
-/// Lines of each kind.
+/// Maximum number of lines of each kind.
 const LINES_MAX: usize = 40;
-/// Names on one line.
+/// Maximum number of names on one line.
 const NAMES_MAX: usize = 6;
-/// Lines about what starts and stops when.
+/// Maximum number of lines about what starts and stops when.
 const MOMENTS_MAX: usize = 30;
 
 /// A plan about applications.
 pub(crate) fn plan(plan: &Plan) -> String {
     if plan.applications.is_empty() {
-        return "Nothing is different.\n".into();
+        return "No changes.\n".into();
     }
     let mut text: String = plan.applications.iter().map(application).collect();
     if plan.is_empty() {
-        return text + "Nothing is different.\n" + &left(plan);
+        return text + "No changes.\n" + &left(plan);
     }
     text += &match plan.steps {
         0 | 1 => format!("Strategy: {}\n", plan.strategy),
@@ -31,7 +31,7 @@ pub(crate) fn plan(plan: &Plan) -> String {
     text + &forecast(&plan.forecast) + &left(plan)
 }
 
-/// What will be changed of one application.
+/// What will be changed in one application.
 fn application(plan: &ApplicationPlan) -> String {
     let ApplicationPlan { application, vms, components, bindings, difference, .. } = plan;
     let size = format!("{} VMs, {} components, {} bindings", counted(*vms), counted(*components), counted(*bindings));
@@ -84,10 +84,10 @@ pub(crate) fn left(plan: &Plan) -> String {
         match it.left {
             0 => String::new(),
             1 => format!(
-                "1 other thing of {application} differs from what was applied; holdfast reconcile {application} mends it\n"
+                "1 other thing of {application} differs from what was applied; holdfast reconcile {application} restores it\n"
             ),
             left => format!(
-                "{} other things of {application} differ from what was applied; holdfast reconcile {application} mends them\n",
+                "{} other things of {application} differ from what was applied; holdfast reconcile {application} restores them\n",
                 counted(left)
             ),
         }
@@ -105,7 +105,7 @@ fn forecast(forecast: &Forecast) -> String {
     if let Some(why) = &forecast.not_simulated {
         let may_stop = &forecast.may_stop;
         let names = if may_stop.is_empty() { "none".into() } else { few(may_stop) };
-        return format!("Not simulated: {why}\n  may stop and come back: {names}\n");
+        return format!("Not simulated: {why}\n  may stop temporarily: {names}\n");
     }
     let mut text = String::from("What will happen:\n");
     for Moment { at, stop, start, .. } in moments.iter().take(MOMENTS_MAX) {
@@ -120,7 +120,7 @@ fn forecast(forecast: &Forecast) -> String {
     let assumed = if *known {
         ""
     } else {
-        " (assuming 1 s for each start, stop and install whose length is neither declared nor measured)"
+        " (assuming 1 s for each start, stop and install whose duration is neither declared nor measured)"
     };
     match seconds {
         Some(seconds) => text += &format!("  done after {}{assumed}\n", lasting(Duration::from_secs_f64(*seconds))),
@@ -131,7 +131,7 @@ fn forecast(forecast: &Forecast) -> String {
     }
     text += &format!("  {} started, {} stopped, {} messages\n", counted(*starts), counted(*stops), counted(*messages));
     let names = if stopped.is_empty() { "none".into() } else { few(stopped) };
-    text + &format!("  stop and come back: {names}\n")
+    text + &format!("  stop temporarily: {names}\n")
 }
 
 /// What a single change would lead to.
@@ -154,7 +154,7 @@ pub(crate) fn outcome(forecast: &Forecast) -> String {
     text + "Nothing was changed.\n"
 }
 
-/// What the planner says of a placement.
+/// The planner's statement about a placement.
 fn placement(choice: &Choice) -> String {
     let objective = |it: &application::Objective| match it.bound.filter(|bound| *bound != it.value) {
         Some(bound) => format!("{} {} (at least {bound})", it.text, it.value),
@@ -165,7 +165,7 @@ fn placement(choice: &Choice) -> String {
     format!("Placement: {proven}: {}\n", objectives.join(", then "))
 }
 
-/// The first of many lines, and how many there are besides.
+/// The first of many lines, and the number of the rest.
 fn some(lines: impl Iterator<Item = String>, what: &str) -> String {
     let lines: Vec<String> = lines.collect();
     let shown: String = lines.iter().take(LINES_MAX).map(String::as_str).collect();
@@ -175,7 +175,7 @@ fn some(lines: impl Iterator<Item = String>, what: &str) -> String {
     }
 }
 
-/// A few names, and how many more there are.
+/// A few names, and the number of the rest.
 pub(crate) fn few(names: &[String]) -> String {
     let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMES_MAX) {

@@ -1,4 +1,4 @@
-//! How far a long piece of work is: one line on stderr, rewritten on a screen, repeated now and then elsewhere.
+//! The progress of a long computation: one line on stderr, rewritten on a terminal, repeated now and then elsewhere.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -23,7 +23,7 @@ impl ProgressLine {
             return;
         }
         let (start, end) = if self.on_screen { ("\r\x1b[K", "") } else { ("", "\n") };
-        // Progress is a courtesy: if nobody can see it, the work goes on.
+        // Progress is optional: if it cannot be shown, the work continues.
         let _ = write!(io::stderr(), "{start}{}{end}", line());
         self.written = true;
         self.next = Instant::now() + pause(self.on_screen);

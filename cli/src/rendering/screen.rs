@@ -22,15 +22,15 @@ pub(crate) enum Drawing {
     Svg,
 }
 
-/// Columns where there is no screen to ask.
+/// Columns if there is no terminal.
 const COLUMNS: usize = 120;
 
-/// How many columns there are for a chart.
+/// The number of columns for a chart.
 pub(crate) fn columns() -> usize {
     terminal_size::terminal_size().map_or(COLUMNS, |(width, _)| usize::from(width.0)).clamp(72, 160)
 }
 
-/// Prints text, with its colours if there is a screen to show them.
+/// Prints text, in colour if there is a terminal.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout();
     out.write_all(text.as_bytes())?;
@@ -38,7 +38,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints what is said beside a drawing: on stderr if the drawing is for a program to read, so that it stays whole.
+/// Prints text beside a drawing: on stderr if the drawing is for a program, so that stdout has only the drawing.
 pub(crate) fn print_beside(drawing: Drawing, text: &str) -> Result<(), Failure> {
     match drawing {
         Drawing::Text => print(text),
@@ -49,17 +49,17 @@ pub(crate) fn print_beside(drawing: Drawing, text: &str) -> Result<(), Failure> 
     }
 }
 
-/// Prints a value for programs.
+/// Prints a value as JSON.
 pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }
 
-/// Prints a document for programs.
+/// Prints a document as JSON.
 pub(crate) fn print_document(document: &impl serde::Serialize) -> Result<(), Failure> {
     print_json(&serde_json::to_value(document).map_err(std::io::Error::from)?)
 }
 
-/// Prints a document for programs, or what it says for people.
+/// Prints a document as JSON, or as text for people.
 pub(crate) fn show(json: bool, document: &impl serde::Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
     if json { print_document(document) } else { print(&text()) }
 }
@@ -93,14 +93,14 @@ pub(crate) fn draw_operations(events: &[Event], moments: &[Duration]) -> String 
     lines.map(|line| format!("  {}", coloured(line))).collect()
 }
 
-/// Gives the signs of a chart in characters, and the words after them, their colours.
+/// Colours the signs of a text chart, and the words after them.
 pub(crate) fn coloured(chart: &str) -> String {
     let mut text = String::new();
     for line in chart.lines() {
         let mut open: Option<Style> = None;
         let mut gap = false;
         for letter in line.chars() {
-            // Words end at two spaces or at whatever is drawn next.
+            // Words end at two spaces or at the next drawing character.
             let ends = (letter == ' ' && gap) || is_drawn(letter);
             if let Some(style) = open.filter(|_| ends) {
                 write!(text, "{style:#}").expect("writing to a string does not fail");
@@ -144,7 +144,7 @@ pub(crate) fn bold(text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Something in passing.
+/// Secondary text.
 pub(crate) fn dim(text: &str) -> String {
     let style = Style::new().dimmed();
     format!("{style}{text}{style:#}")
@@ -155,7 +155,7 @@ pub(crate) fn several(number: usize, what: &str) -> String {
     format!("{} {what}{}", counted(number), if number == 1 { "" } else { "s" })
 }
 
-/// A number with its thousands apart.
+/// A number with thousands separators.
 pub(crate) fn counted(number: impl TryInto<u128>) -> String {
     let digits = number.try_into().unwrap_or(u128::MAX).to_string();
     let mut text = String::new();
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_stand_apart_and_times_have_units() {
+    fn numbers_have_thousands_separators_and_times_have_units() {
         assert_eq!([0_u32, 999, 1_000, 1_234_567].map(counted), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(lasting(Duration::from_micros(12)), "12 µs");
         assert_eq!(lasting(Duration::from_millis(340)), "340 ms");

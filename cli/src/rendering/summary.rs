@@ -1,4 +1,4 @@
-//! What a simulated run has shown, for people and for programs.
+//! The result of a simulated run, as text or JSON.
 
 use crate::rendering::screen::{coloured, columns, counted, dim, draw_operations, lasting};
 use model_check::{
@@ -11,18 +11,18 @@ use protocol::Name;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
 
-/// The lives of all components over virtual time; nothing if the run was not recorded.
+/// The states of all components over virtual time; empty if the run was not recorded.
 pub(crate) fn timeline(scenario: &Scenario, report: &Report) -> String {
     let Some(trace) = &report.trace else { return String::new() };
     let (_, events) = retrace(&scenario.lines, trace.faults, &trace.actions);
     let chart = Chart::new(&scenario.world(), &events);
     let bars = chart.to_timeline(&report.moments, columns().saturating_sub(2));
-    let legend = "▼ asked   · stopped   ▒ starting or stopping   █ started";
+    let legend = "▼ submitted   · stopped   ▒ starting or stopping   █ started";
     let lives: String = (bars + "\n" + legend).lines().map(|line| format!("  {}", coloured(line))).collect();
     format!("{lives}\n{}", draw_operations(&events, &report.moments))
 }
 
-/// When each change was done and why it took so long, the messages, and who stopped.
+/// When each change was done and why it took so long, the messages, and which components stopped.
 pub(crate) fn summary(scenario: &Scenario, report: &Report) -> String {
     let mut rows: Vec<(String, String)> = Vec::new();
     for change in &report.changes {
@@ -46,7 +46,7 @@ pub(crate) fn summary(scenario: &Scenario, report: &Report) -> String {
     rows.iter().map(|(label, text)| format!("  {} {text}\n", dim(&format!("{label:<10}")))).collect()
 }
 
-/// Who was stopped and who never was.
+/// Which components stopped, and which never did.
 pub(crate) fn stopped(scenario: &Scenario, stopped: &BTreeSet<Name>) -> (String, String) {
     let all = scenario.components();
     let list = |names: Vec<&Name>| {
@@ -59,28 +59,28 @@ pub(crate) fn stopped(scenario: &Scenario, stopped: &BTreeSet<Name>) -> (String,
 fn lasted(change: &ChangeTimes) -> String {
     let asked = lasting(change.accepted);
     match change.took() {
-        Some(took) => format!("asked for at {asked}, done after {}", lasting(took)),
-        None => format!("asked for at {asked}, not done"),
+        Some(took) => format!("submitted at {asked}, done after {}", lasting(took)),
+        None => format!("submitted at {asked}, not done"),
     }
 }
 
-/// What a change waited for, one after the other.
+/// The critical path of a change.
 pub(crate) fn path(stretches: &[Stretch]) -> Option<String> {
     let words = stretches.iter().map(|stretch| {
         let (name, length) = (&stretch.name, lasting(stretch.to.saturating_sub(stretch.from)));
         match stretch.activity {
             Activity::Operation(operation) => format!("{operation} {name} {length}"),
-            Activity::Pause => format!("wait to try {name} again {length}"),
+            Activity::Pause => format!("retry pause of {name} {length}"),
             Activity::Create => format!("create {name} {length}"),
             Activity::Destroy => format!("destroy {name} {length}"),
-            Activity::Declare => format!("miss {name} {length}"),
+            Activity::Declare => format!("suspect {name} {length}"),
         }
     });
     let words: Vec<String> = words.collect();
     (!words.is_empty()).then(|| format!("critical path: {}", words.join(" → ")))
 }
 
-/// For programs.
+/// As JSON.
 pub(crate) fn json(report: &Report) -> Value {
     let seconds = |time: Duration| time.as_secs_f64();
     let changes: Vec<Value> = report

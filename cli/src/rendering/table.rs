@@ -1,6 +1,6 @@
-//! Rows with their columns lined up.
+//! Rows with aligned columns.
 
-/// Lays out rows under a heading; the last column is as long as it likes. Nothing, if there are no rows.
+/// Lays out rows under a heading; the last column has any length. Empty if there are no rows.
 pub(crate) fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
     if rows.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! How far a change is, tier by tier: a tier is what was foreseen to begin at the same moment.
+//! The progress of a change, tier by tier: a tier is what the forecast begins at the same moment.
 
 use crate::rendering::plan::few;
 use cloud_manager::{
@@ -8,12 +8,12 @@ use cloud_manager::{
 use protocol::Name;
 use std::collections::BTreeSet;
 
-/// Rows that are shown; of more, those that are under way.
+/// Maximum number of rows; if there are more, those in progress are shown.
 const ROWS_MAX: usize = 10;
 /// The width of a bar.
 const WIDTH: usize = 20;
 
-/// What was foreseen, and how much of it has happened. Nothing, where nobody looked ahead.
+/// The forecast, and how much of it has happened. Empty without a forecast.
 #[derive(Debug, Default)]
 pub(crate) struct Tiers {
     application: Option<Name>,
@@ -30,7 +30,7 @@ struct Row {
 }
 
 impl Tiers {
-    /// The tiers of what was foreseen for an application.
+    /// The tiers of the forecast for an application.
     pub(crate) fn of<'a>(application: &Name, moments: impl Iterator<Item = &'a Moment>) -> Self {
         let rows = moments.flat_map(|moment| {
             let row = |verb, state, names: &Vec<String>| {
@@ -42,7 +42,7 @@ impl Tiers {
         Self { application: Some(application.clone()), rows: rows.flatten().collect() }
     }
 
-    /// Takes note of an event; says whether it is part of what was foreseen.
+    /// Records an event; returns whether it is part of the forecast.
     pub(crate) fn note(&mut self, event: &EventDocument) -> bool {
         let (Some(application), Some(component)) = (&self.application, &event.component) else { return false };
         let name = within(application, component);
@@ -50,7 +50,7 @@ impl Tiers {
         for row in self.rows.iter_mut().filter(|row| row.names.contains(&name)) {
             known |= event.what != EventKind::OperationFailed;
             if event.state == Some(row.state) && row.done.insert(name.clone()) {
-                // One that stops and starts is in two tiers; the first that is open counts.
+                // A component that stops and starts is in two tiers; the first open one counts.
                 return true;
             }
         }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_grow_with_what_happens() {
+    fn bars_grow_with_events() {
         let application = Name::new("shop").expect("it is a name");
         let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
         let moments = [

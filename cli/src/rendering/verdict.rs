@@ -1,4 +1,4 @@
-//! What an exploration has found, for people and for programs.
+//! The result of an exploration, as text or JSON.
 
 use crate::{
     input::faults,
@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-/// What an exploration has found, and how it was made.
+/// The result of an exploration, and its settings.
 pub(crate) struct Verdict {
     pub(crate) findings: Findings,
     pub(crate) faults: Faults,
@@ -23,14 +23,14 @@ pub(crate) struct Verdict {
     pub(crate) took: Duration,
 }
 
-/// What can be said of one property.
+/// The result for one property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     /// It holds in every state.
     Holds,
     /// It does not hold in some state.
     Broken,
-    /// The search ended before every state was looked at; it holds in those that were.
+    /// The search ended before every state was explored; it holds in those that were.
     Open,
     /// It is not checked.
     Unasked,
@@ -50,14 +50,14 @@ impl Mark {
         match self {
             Self::Holds => "holds",
             Self::Broken => "broken",
-            Self::Open => "holds as far as looked at",
+            Self::Open => "holds in the explored states",
             Self::Unasked => NOT_CHECKED,
         }
     }
 }
 
 impl Verdict {
-    /// Whether every state was looked at and everything holds.
+    /// Whether every state was explored and everything holds.
     pub(crate) fn is_good(&self) -> bool {
         self.findings.complete && self.findings.breach.is_none()
     }
@@ -94,7 +94,7 @@ impl Verdict {
         all.map(|(word, name)| (word, name, self.mark(name)))
     }
 
-    /// What was looked at and what was not, in plain words.
+    /// What was explored and what was not.
     fn scope(&self) -> Vec<String> {
         let mut lines = Vec::new();
         match faults::in_words(self.faults) {
@@ -106,11 +106,11 @@ impl Verdict {
             lines.push(format!("stopped at {bound} states: the rest was not explored (--states-max N)"));
         }
         if self.findings.breach.is_some() {
-            lines.push("the search ended at the first breach: no way to it is shorter".into());
+            lines.push("the search ended at the first violation: no shorter sequence leads to it".into());
         } else if self.findings.complete {
             lines.push(match self.findings.longest {
                 Some(longest) => format!("every run ends, after at most {} steps", counted(longest)),
-                None => "some runs go round in circles: only the ends of the others are checked".into(),
+                None => "some runs never end: only the ends of the others are checked".into(),
             });
         }
         if self.faults.any() {
@@ -126,7 +126,7 @@ impl Verdict {
         match (self.settings.ample, self.faults.losses > 0) {
             (false, _) => "none: every single interleaving",
             (true, true) => "symmetry; ample sets only once no VM can be lost any more (--full: none)",
-            (true, false) => "ample sets and symmetry: what makes no difference is taken once (--full: none)",
+            (true, false) => "ample sets and symmetry: equivalent orders are explored once (--full: none)",
         }
     }
 
@@ -183,7 +183,7 @@ impl Verdict {
         table
     }
 
-    /// For programs.
+    /// As JSON.
     pub(crate) fn json(&self) -> Value {
         let Findings { states, edges, ends, outcomes, messages, longest, bytes_per_state, .. } = &self.findings;
         let properties: Vec<Value> = self
@@ -224,7 +224,7 @@ impl fmt::Display for Verdict {
         let headline = match (&self.findings.breach, self.findings.complete) {
             (Some((breach, _)), _) => format!("✗ {breach}"),
             (None, true) => "✓ everything holds in every state".into(),
-            (None, false) => "? nothing wrong so far, but not every state was looked at".into(),
+            (None, false) => "? no violation so far, but not every state was explored".into(),
         };
         write!(formatter, "{}\n{}\n{}", bold(coloured(&headline).trim_end()), self.numbers(), self.table())
     }

@@ -1,7 +1,7 @@
-//! A session at the screen, as text: a command after `$`, then what it shows.
+//! A terminal session as text: a command after `$`, then its output.
 //!
-//! Commands are run by a shell in a folder of their own, in which the examples lie and `holdfast` can be found, so that
-//! what is written can be pasted.
+//! Commands are run by a shell in a directory of their own that contains the examples and `holdfast`, so that what is
+//! written can be pasted.
 
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
@@ -13,7 +13,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// One command and what stands below it.
+/// One command and its expected output.
 pub(crate) struct Turn {
     pub(crate) command: String,
     pub(crate) shown: Vec<String>,
@@ -40,7 +40,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A folder of its own, with the examples in it.
+/// A directory of its own, with the examples in it.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -48,7 +48,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a directory with everything in it.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder for the test can be made");
     for entry in fs::read_dir(from).expect("there are examples").flatten() {
@@ -60,27 +60,28 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What a command shows: stdout, then stderr, then its exit code unless that is 0. What depends on the machine is struck.
+/// The output of a command: stdout, then stderr, then its exit code unless that is 0. What depends on the machine is
+/// masked.
 pub(crate) fn run(folder: &Path, command: &str) -> Vec<String> {
     let usual = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths([programs()].into_iter().chain(env::split_paths(&usual)));
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).current_dir(folder).env("PATH", path.expect("the paths can be joined"));
-    // A manager that a test has started is found by the access file in its folder.
+    // A manager that a test has started is found by the access file in its directory.
     shell.env("HOLDFAST_ACCESS", "access.json");
     let output = shell.env_remove("COLUMNS").env("NO_COLOR", "1").output().expect("there is a shell");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(struck).collect::<Vec<_>>();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(masked).collect::<Vec<_>>();
     let mut shown = text(&output.stdout);
     shown.extend(text(&output.stderr).into_iter().map(|line| format!("stderr: {line}")));
     shown.extend(output.status.code().filter(|code| *code != 0).map(|code| format!("exit code {code}")));
     shown
 }
 
-/// A folder in which nothing lies but the program under test, by its usual name.
+/// A directory that contains only the program under test, under its usual name.
 fn programs() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("programs-of-", env!("CARGO_PKG_NAME")));
     fs::create_dir_all(&folder).expect("a folder for the test can be made");
-    // Other tests do the same at the same time: the link is made aside, and takes the place of the one before.
+    // Other tests do the same at the same time: the link is created under another name, and then renamed.
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let aside = folder.join(format!("aside-{}-{count}", std::process::id()));
@@ -90,7 +91,7 @@ fn programs() -> PathBuf {
 }
 
 /// Times and sizes differ from machine to machine.
-fn struck(line: &str) -> String {
+fn masked(line: &str) -> String {
     match line.trim_start().strip_prefix("took ") {
         Some(_) => format!("{}took …", &line[..line.len() - line.trim_start().len()]),
         None => line.trim_end().into(),

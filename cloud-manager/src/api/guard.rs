@@ -18,7 +18,7 @@ pub(super) async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match let_in(&api, role, request.method(), request.headers()) {
+    match authorise(&api, role, request.method(), request.headers()) {
         Err(problem) => problem.into_response(),
         Ok(token) => {
             token.map(|token| request.extensions_mut().insert(token));
@@ -28,7 +28,7 @@ pub(super) async fn guard(
     }
 }
 
-fn let_in(api: &Api, role: Option<Role>, method: &Method, headers: &HeaderMap) -> Result<Option<Token>, Problem> {
+fn authorise(api: &Api, role: Option<Role>, method: &Method, headers: &HeaderMap) -> Result<Option<Token>, Problem> {
     let Some(role) = role else { return Ok(None) };
     let token = match headers.contains_key(header::AUTHORIZATION) || !headers.contains_key(header::COOKIE) {
         true => presented(api, headers)?,

@@ -1,8 +1,9 @@
 //! TLS connections and their limits.
 //!
-//! The number of open connections is limited; further ones wait in the system's queue. A connection is closed if it does not
-//! finish its handshake, does not send the head of a request, does not read its answers, or is idle for too long. When the
-//! manager halts, requests in progress may finish, event streams are ended, and then everything is closed.
+//! The number of open connections is limited; further ones wait in the system's queue. A connection is closed if it
+//! does not finish its handshake, does not send the head of a request, does not read its answers, or is idle for too
+//! long. When the manager halts, requests in progress may finish, event streams are ended, and then everything is
+//! closed.
 
 use super::{Api, autoscaling::follow_loads, routes, write_timeout::WriteTimeout};
 use hyper::server::conn::http1;
@@ -56,7 +57,7 @@ pub async fn serve(listener: TcpListener, tls: Arc<ServerConfig>, api: Api, halt
         let (acceptor, router, head_timeout) = (acceptor.clone(), router.clone(), api.settings.head_timeout);
         let halting = api.halting.subscribe();
         connections.spawn(async move {
-            converse(stream, acceptor, router, head_timeout, halting).await;
+            serve_connection(stream, acceptor, router, head_timeout, halting).await;
             drop(place);
         });
     }
@@ -69,7 +70,7 @@ pub async fn serve(listener: TcpListener, tls: Arc<ServerConfig>, api: Api, halt
 }
 
 /// One connection, from its handshake to its end.
-async fn converse(
+async fn serve_connection(
     stream: TcpStream,
     acceptor: TlsAcceptor,
     router: axum::Router,

@@ -1,8 +1,8 @@
 //! HTTPS and JSON for operators, in front of the [`ManagerHandle`].
 //!
-//! A request passes the guard (limits, token, role), is read into a document, becomes one call to the manager, and its answer
-//! is returned as a document. Nothing here decides about the protocol, and malformed input from outside is only ever answered
-//! with what is wrong with it.
+//! A request passes the guard (limits, token, role), is read into a document, becomes one call to the manager, and its
+//! answer is returned as a document. Nothing here decides about the protocol, and malformed input from outside is only
+//! ever answered with what is wrong with it.
 //!
 //! | file | what it does |
 //! |---|---|

@@ -175,7 +175,7 @@ fn with_outcomes(mut records: Vec<ChangeRecord>, manager: View<'_>, history: &Hi
         let present = running.iter().find(|it| it.change == record.change);
         record.outcome = match present {
             Some(present) if !present.stuck_on.is_empty() => Outcome::Failed,
-            Some(_) => Outcome::UnderWay,
+            Some(_) => Outcome::InProgress,
             None if record.cancelled => Outcome::Cancelled,
             None if record.rolled_back_by.is_some() => Outcome::RolledBack,
             None => Outcome::Done,

@@ -55,9 +55,9 @@ pub(super) async fn make(
     Asked(query): Asked<DryRun>,
     Document(mut change): Document<NewChange>,
 ) -> Result<Response, Problem> {
-    if change.takes_secrets_over() {
+    if change.has_secret_references() {
         let filled = api.manager.look(move |machine| {
-            let problems = change.take_secrets_over(machine.book());
+            let problems = change.resolve_secrets(machine.book());
             (change, problems)
         });
         let problems;

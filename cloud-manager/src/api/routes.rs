@@ -1,5 +1,5 @@
-//! The table of routes. The router, the role that each route requires, and the OpenAPI description are all generated from it,
-//! so they always agree.
+//! The table of routes. The router, the role that each route requires, and the OpenAPI description are all generated
+//! from it, so they always agree.
 
 use super::{
     Api, applications, autoscaling, cancelling, event_stream, guard::guard, problem::Problem, queries, requests, story,

@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum number of reasons of one sort that are listed; the rest are only counted.
 const REASONS_MAX: usize = 5;
 
-/// Says what changes wait for. Built once for many changes, because the book has no index by name of components that are being removed.
+/// Says what changes wait for. Built once for many changes, because the book has no index by name of components that
+/// are being removed.
 pub(super) struct Waits<'a> {
     book: &'a Book,
     clouds: &'a Clouds,
@@ -74,7 +75,7 @@ impl<'a> Waits<'a> {
             }
             Waiting::Component(name) if self.leaving.contains_key(name) => format!("{name} to be gone"),
             Waiting::Component(name) => format!("{name} to restart"),
-            Waiting::Binding(wire) => format!("{wire}to be returned"),
+            Waiting::Binding(wire) => format!("{wire} to be returned"),
             Waiting::Answer(vm) => format!("vm {vm} to answer"),
             Waiting::Started(name, true) => match self.book.component(name) {
                 Some(entry) if is_to_restart(self.book, entry) => format!("{name} to restart"),
@@ -204,8 +205,8 @@ fn loans_out(book: &Book, entry: &ComponentEntry) -> Vec<String> {
     few(out.map(|wire| format!("{} to return {wire}", wire.client)))
 }
 
-/// Whether a binding keeps its provider from stopping. Once the loan is recalled, the client reports that it no longer holds
-/// it; but if the client needs it, it returns the loan only when it has stopped.
+/// Whether a binding keeps its provider from stopping. Once the loan is recalled, the client reports that it no longer
+/// holds it; but if the client needs it, it returns the loan only when it has stopped.
 pub(super) fn is_in_use(book: &Book, binding: &BindingEntry) -> bool {
     let runs = match state(book.client_of(binding)) {
         Some(ComponentState::Starting | ComponentState::Started | ComponentState::Stopping) => true,

@@ -1,7 +1,7 @@
 //! A stream with a timeout for writes.
 //!
-//! A client that sends a request and then does not read would keep an answer, and one of the allowed connections, forever. So
-//! a write that makes no progress for too long fails, and with it the connection.
+//! A client that sends a request and then does not read would keep an answer, and one of the allowed connections,
+//! forever. So a write that makes no progress for too long fails, and with it the connection.
 
 use std::{
     future::Future,

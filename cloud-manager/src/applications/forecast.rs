@@ -1,7 +1,7 @@
 //! Forecasts what changes would do: what stops, what starts, in which order, how long it takes and why.
 //!
-//! Two answers are combined. A copy of the machine says whether the first change would be refused and what the end would be.
-//! A simulation in virtual time, from the present configuration, says how it gets there.
+//! Two answers are combined. A copy of the machine says whether the first change would be refused and what the end
+//! would be. A simulation in virtual time, from the present configuration, says how it gets there.
 
 use super::{
     outcome::outcome,

@@ -5,9 +5,9 @@
 //!            off the actor's thread    with secrets         one local event
 //! ```
 //!
-//! Planning reads a copy of the manager ([`Present`]) and changes nothing; it may take a minute. Its decision is journalled
-//! as one [`Submission`]; a replay carries that out again and never plans. A submission names the versions that it was
-//! planned from, and the machine refuses it if one of them has changed.
+//! Planning reads a copy of the manager ([`Present`]) and changes nothing; it may take a minute. Its decision is
+//! journalled as one [`Submission`]; a replay carries that out again and never plans. A submission names the versions
+//! that it was planned from, and the machine refuses it if one of them has changed.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,9 +1,9 @@
 //! The end that a change would lead to, if it were submitted now.
 //!
-//! A copy of the machine takes the request; what it refuses is refused here. If it accepts, the copy's book holds everything
-//! that will exist once all accepted changes are done: what exists and is not being removed. Among those, a component will
-//! be started when every strong import has enough providers that will be started, and every value import enough that will
-//! exist.
+//! A copy of the machine takes the request; what it refuses is refused here. If it accepts, the copy's book holds
+//! everything that will exist once all accepted changes are done: what exists and is not being removed. Among those, a
+//! component will be started when every strong import has enough providers that will be started, and every value import
+//! enough that will exist.
 
 use super::present::is_started;
 use crate::document::{ComponentDifference, Forecast, Standing};
@@ -105,7 +105,8 @@ fn lacking(book: &Book, entry: &ComponentEntry, started: &BTreeSet<Name>, needs:
 }
 
 /// The components that run now, stay, and may stop on the way: those that restart, and those that may temporarily have too
-/// few providers that stay up. With make-before-break, new providers count as well, because they start before anything stops.
+/// few providers that stay up. With make-before-break, new providers count as well, because they start before anything
+/// stops.
 fn may_stop(book: &Book, strategy: Strategy, restarted: BTreeSet<Name>, started: &BTreeSet<Name>) -> Vec<String> {
     let stopping = spread(book, restarted, |entry, stopping| {
         let is_steady = |it: &&BindingEntry| {
@@ -125,8 +126,8 @@ fn may_stop(book: &Book, strategy: Strategy, restarted: BTreeSet<Name>, started:
     stopping.iter().filter(stays).map(Name::to_string).collect()
 }
 
-/// The smallest set that contains these components and every staying one that belongs to it because of its providers in the
-/// set. When one is added, its clients are examined again.
+/// The smallest set that contains these components and every staying one that belongs to it because of its providers in
+/// the set. When one is added, its clients are examined again.
 fn spread(
     book: &Book,
     mut set: BTreeSet<Name>,

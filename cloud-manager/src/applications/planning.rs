@@ -12,7 +12,7 @@ use super::{
     targets::{Target, targets},
 };
 use crate::document::{
-    ApplicationPlan, ApplicationRequest, DataEffect, Forecast, Intent, Plan, SecretUse, change::usual_patience,
+    ApplicationPlan, ApplicationRequest, DataEffect, Forecast, Intent, Plan, SecretUse, change::default_patience,
 };
 use crate::machine::Wishes;
 use application::{
@@ -327,7 +327,7 @@ impl Decision {
                 change.edits.extend(target.restarts.keys().map(restart));
             }
         }
-        with_usual_patience(&mut change.edits);
+        with_default_patience(&mut change.edits);
         change.strategy = together(&strategies).or(self.strategy).unwrap_or_default();
         (change, clouds)
     }
@@ -403,14 +403,14 @@ fn together(strategies: &[Strategy]) -> Option<Strategy> {
 }
 
 /// Sets the default retries of operations for which a component declares none. Components that share a kind still do.
-fn with_usual_patience(edits: &mut [Edit]) {
+fn with_default_patience(edits: &mut [Edit]) {
     let mut made: BTreeMap<*const Kind, Arc<Kind>> = BTreeMap::new();
     for edit in edits {
         let Edit::AddComponent { kind, .. } = edit else { continue };
         let usual = made.entry(Arc::as_ptr(kind)).or_insert_with(|| {
             let mut kind = Kind::clone(kind);
             for operation in Operation::ALL {
-                kind.patience.entry(operation).or_insert_with(|| usual_patience(operation));
+                kind.patience.entry(operation).or_insert_with(|| default_patience(operation));
             }
             Arc::new(kind)
         });

@@ -1,4 +1,5 @@
-//! A copy of everything that planning reads: the machine with its book, the state of applications, how long operations took.
+//! A copy of everything that planning reads: the machine with its book, the state of applications, how long operations
+//! took.
 //!
 //! The copy is taken between two steps of the machine. Everything else is derived from it later, on another thread.
 
@@ -181,7 +182,7 @@ impl Present {
                 let own = expansion.definition_of(&key);
                 let is_usual = |operation: &Operation, it| {
                     !own.is_some_and(|own| own.patience.contains_key(operation))
-                        && it == crate::document::change::usual_patience(*operation)
+                        && it == crate::document::change::default_patience(*operation)
                 };
                 kind.patience.retain(|operation, it| !is_usual(operation, *it));
                 kinds.insert(entry.name.clone(), kind);
@@ -230,7 +231,7 @@ fn comparable(kind: &Kind) -> Kind {
     let mut kind = kind.clone();
     kind.imports.values_mut().for_each(|import| import.need = import.need.with_number(0));
     for operation in Operation::ALL {
-        let usual = crate::document::change::usual_patience(operation);
+        let usual = crate::document::change::default_patience(operation);
         kind.patience.entry(operation).or_insert(usual);
     }
     if let Ok(mut recipe) = recipe::Recipe::decode(&kind.recipe) {

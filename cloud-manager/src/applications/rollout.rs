@@ -1,9 +1,9 @@
 //! Replacement in steps: one change after the other, each posted when the previous one is complete.
 //!
-//! To the protocol's machine a rollout is an operator that submits the next change once the last is done. It is part of the
-//! manager's journalled state, so it continues after the client has gone, after a restart and after a crash between two
-//! steps. The next step is posted only when every component of the application that should be started is started: so at
-//! most one step's components are down.
+//! To the protocol's machine a rollout is an operator that submits the next change once the last is done. It is part of
+//! the manager's journalled state, so it continues after the client has gone, after a restart and after a crash between
+//! two steps. The next step is posted only when every component of the application that should be started is started:
+//! so at most one step's components are down.
 
 use super::state::Step;
 use crate::document::{RolloutDocument, RolloutState};

@@ -295,7 +295,7 @@ fn reconcile(request: &ReconcileRequest, present: &Present, limits: &mut Limits<
     let mut targets = Vec::new();
     for (name, keys) in &chosen {
         let state = &present.applications[name];
-        let target = mend(state, keys.as_ref(), &all, present, limits)?;
+        let target = reconciled(state, keys.as_ref(), &all, present, limits)?;
         all.insert(name.clone(), target.after.clone());
         targets.push(target);
     }
@@ -385,7 +385,7 @@ fn check_providers(chosen: &Chosen, present: &Present) -> Result<(), PlanError> 
 }
 
 /// An application, or only these components of it, as it was applied.
-fn mend(
+fn reconciled(
     state: &ApplicationState,
     keys: Option<&BTreeSet<Key>>,
     all: &BTreeMap<Name, Expansion>,

@@ -101,7 +101,8 @@ impl LocalCloud {
     }
 }
 
-/// Keeps an agent running until supervision ends; returns whether it was ended on purpose, rather than by the program's end.
+/// Keeps an agent running until supervision ends; returns whether it was ended on purpose, rather than by the program's
+/// end.
 async fn supervise(place: &Path, executable: &Path, manager: SocketAddr, mut is_over: oneshot::Receiver<()>) -> bool {
     let mut pause = RESTART_PAUSE_FIRST;
     loop {
@@ -180,8 +181,8 @@ impl Agent {
     }
 }
 
-/// Stops the agent and all processes of its components, and removes the directory. The list of processes is only there, so it
-/// stays while something may be running.
+/// Stops the agent and all processes of its components, and removes the directory. The list of processes is only there,
+/// so it stays while something may be running.
 async fn destroy(place: &Path) {
     if let Some(presence) = Presence::of(place) {
         presence.end(GRACE).await;

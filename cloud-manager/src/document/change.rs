@@ -142,7 +142,7 @@ fn one() -> u32 {
 
 /// The default retries of an operation: three within about ten seconds; a component that dies is restarted a few times
 /// before manual action is required.
-pub fn usual_patience(operation: Operation) -> Patience {
+pub fn default_patience(operation: Operation) -> Patience {
     let retries = if operation == Operation::Run { 5 } else { 3 };
     Patience { retries, pause_ms_first: 1_000, factor: 2 }
 }
@@ -196,8 +196,8 @@ impl NewComponent {
     }
 }
 
-/// Reads a binding, `client.import → provider.export`; `->` is accepted for the arrow. The last dot of each side counts, so
-/// that component names may contain dots.
+/// Reads a binding, `client.import → provider.export`; `->` is accepted for the arrow. The last dot of each side
+/// counts, so that component names may contain dots.
 pub fn read_binding(text: &str) -> Result<Wire, String> {
     let wrong = || format!("{text:?} is not a binding (write it like \"app.db → database.sql\")");
     let (client, provider) = text.split_once('→').or_else(|| text.split_once("->")).ok_or_else(wrong)?;
@@ -288,7 +288,7 @@ impl Reading {
             exports.extend(read);
         }
         let mut patience_of: BTreeMap<Operation, Patience> =
-            Operation::ALL.into_iter().map(|operation| (operation, usual_patience(operation))).collect();
+            Operation::ALL.into_iter().map(|operation| (operation, default_patience(operation))).collect();
         for (text, patience) in &component.patience {
             let read = self.at(format!("patience.{text}"), |reading| reading.operation(text));
             let NewPatience { retries, pause_ms_first, factor } = *patience;
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_can_be_added_again_as_it_is() {
+    fn a_component_document_can_be_added_again() {
         let text = r#"{ "name": "app", "vm": "web", "imports": { "db": { "export": "sql", "strong": 2 },
             "cache": { "export": "objects", "weak": 0 } }, "exports": { "http": { "values": ["port"], "capacity": 3 } },
             "patience": { "start": { "retries": 9, "pause_ms_first": 5 } },
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_is_said_at_once_with_its_place() {
+    fn all_errors_are_reported_at_once_with_their_place() {
         let text = r#"{ "edits": [
             { "add-vm": { "name": "" } },
             { "bind": "nothing" },

@@ -91,7 +91,7 @@ pub struct ChangeRecord {
 pub enum Outcome {
     /// It is not done yet.
     #[default]
-    UnderWay,
+    InProgress,
     /// It is not done, and waits for a failed operation that needs manual action.
     Failed,
     /// It is done.
@@ -105,7 +105,7 @@ pub enum Outcome {
 impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::UnderWay => "under way",
+            Self::InProgress => "in progress",
             Self::Failed => "failed",
             Self::Done => "done",
             Self::Cancelled => "cancelled",

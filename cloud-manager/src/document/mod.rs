@@ -1,8 +1,9 @@
 //! The documents of the operator's API, as plain data.
 //!
-//! Input is text until it is checked: [`change`] turns it into a [`protocol::Change`], or returns all errors, each with its
-//! place. Output is in [`state`] (the present state), [`event`] (events) and [`answer`] (answers to requests); [`why`] has
-//! the reasons. [`application`] is about applications, and [`plan`] is the one document that says what will happen.
+//! Input is text until it is checked: [`change`] turns it into a [`protocol::Change`], or returns all errors, each with
+//! its place. Output is in [`state`] (the present state), [`event`] (events) and [`answer`] (answers to requests);
+//! [`why`] has the reasons. [`application`] is about applications, and [`plan`] is the one document that says what will
+//! happen.
 
 pub mod answer;
 pub mod application;

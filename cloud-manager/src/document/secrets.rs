@@ -23,7 +23,7 @@ impl NewComponent {
 
 impl NewChange {
     /// Whether it contains references to secrets.
-    pub fn takes_secrets_over(&self) -> bool {
+    pub fn has_secret_references(&self) -> bool {
         let recipes = self.edits.iter().filter_map(|edit| match edit {
             EditDocument::AddComponent(NewComponent { recipe, .. }) => Some(recipe),
             _ => None,
@@ -33,7 +33,7 @@ impl NewChange {
     }
 
     /// Replaces references by the secrets' texts; returns those that cannot be replaced.
-    pub fn take_secrets_over(&mut self, book: &Book) -> Vec<String> {
+    pub fn resolve_secrets(&mut self, book: &Book) -> Vec<String> {
         let mut problems = Vec::new();
         for edit in &mut self.edits {
             let EditDocument::AddComponent(component) = edit else { continue };

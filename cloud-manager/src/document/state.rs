@@ -202,7 +202,7 @@ pub struct RunningChange {
     pub waiting: usize,
     /// What it waits for; only the first few.
     pub waits_for: Vec<String>,
-    /// The components with a permanently failed operation among those, and among those that an earlier change waits for if this
-    /// one waits for it: manual action required.
+    /// The components with a permanently failed operation among those, and among those that an earlier change waits for
+    /// if this one waits for it: manual action required.
     pub stuck_on: Vec<String>,
 }

@@ -106,7 +106,7 @@ fn with(event: LocalEvent, wishes: Wishes) -> LocalEvent {
 pub(super) fn first_news<E: Send + 'static>(answer: oneshot::Sender<Result<News, E>>) -> Reply<Manager> {
     Box::new(move |outputs| {
         let news = outputs.iter().find_map(|output| match output {
-            Output::Effect(Effect::Told(event)) => Some(event.news.clone()),
+            Output::Effect(Effect::Event(event)) => Some(event.news.clone()),
             _ => None,
         });
         if let Some(news) = news {

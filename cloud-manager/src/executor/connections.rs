@@ -34,7 +34,7 @@ impl Connections {
     }
 
     /// Whether a VM has been disconnected without interruption since that departure.
-    pub(super) fn is_still_away(&self, vm: VmId, departure: u64) -> bool {
+    pub(super) fn is_still_disconnected(&self, vm: VmId, departure: u64) -> bool {
         !self.connected.contains(&vm) && self.departures.get(&vm) == Some(&departure)
     }
 
@@ -50,15 +50,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_departure_counts_and_only_while_the_agent_is_away() {
+    fn only_the_last_departure_counts_and_only_while_the_agent_is_disconnected() {
         let (mut connections, vm) = (Connections::default(), VmId(1));
         let first = connections.down(vm);
-        assert!(connections.is_still_away(vm, first));
+        assert!(connections.is_still_disconnected(vm, first));
         connections.up(vm);
-        assert!(!connections.is_still_away(vm, first));
+        assert!(!connections.is_still_disconnected(vm, first));
         let second = connections.down(vm);
-        assert!(!connections.is_still_away(vm, first) && connections.is_still_away(vm, second));
+        assert!(!connections.is_still_disconnected(vm, first) && connections.is_still_disconnected(vm, second));
         connections.forget(vm);
-        assert!(!connections.is_still_away(vm, second));
+        assert!(!connections.is_still_disconnected(vm, second));
     }
 }

@@ -1,9 +1,9 @@
 //! The executor: carries out what the manager's machine requests, and reports to the machine what happens around it.
 //!
-//! It is one actor with one inbox. It gives tasks to the clouds, sets timers, revokes certificates and watches connections;
-//! [`calls`] serves operators, [`admission`] admits agents, [`connections`] knows which agents are connected, and [`port`]
-//! connects the engine to it. Long work runs in separate tasks that report back. Nothing here decides about
-//! reconfiguration: [`protocol::CloudManager`] does.
+//! It is one actor with one inbox. It gives tasks to the clouds, sets timers, revokes certificates and watches
+//! connections; [`calls`] serves operators, [`admission`] admits agents, [`connections`] knows which agents are
+//! connected, and [`port`] connects the engine to it. Long work runs in separate tasks that report back. Nothing here
+//! decides about reconfiguration: [`protocol::CloudManager`] does.
 
 mod admission;
 mod calls;
@@ -135,7 +135,7 @@ impl Actor for ExecutorActor {
                 let _ = answer.send(granted);
             }
             ExecutorMessage::StillAway(vm, departure) => {
-                if executor.connections.is_still_away(vm, departure) {
+                if executor.connections.is_still_disconnected(vm, departure) {
                     executor.happened(LocalEvent::FromCloud(CloudOutcome::Silent(vm)));
                 }
             }
@@ -205,8 +205,8 @@ impl Executor {
 
     fn carry_out(&mut self, myself: &ActorRef<ExecutorMessage>, effect: Effect) -> Result<(), Error> {
         match effect {
-            Effect::Told(event) => {
-                tracing::info!(number = event.number, about = event.about, news = ?event.news, "told");
+            Effect::Event(event) => {
+                tracing::info!(number = event.number, about = event.about, news = ?event.news, "event");
                 if !matches!(event.news, News::Refused(_)) {
                     self.newest.send_replace(event.number);
                 }
@@ -228,7 +228,7 @@ impl Executor {
                 self.local.discard(VmId(peer.0), myself);
             }
             Effect::Note(note) => tracing::debug!(?note, "noted"),
-            Effect::Distrusted(peer, why) => tracing::warn!(%peer, why, "a message was rejected"),
+            Effect::Rejected(peer, why) => tracing::warn!(%peer, why, "a message was rejected"),
         }
         Ok(())
     }

@@ -115,8 +115,8 @@ impl Manager {
         outputs.push(Output::Effect(Effect::Requested(Box::new(request.clone()))));
         let asked = self.ask(at, request, about, step.clouds.clone());
         let answer = asked.iter().find_map(|output| match output {
-            Output::Effect(Effect::Told(Event { news: News::Accepted(change), .. })) => Some(Ok(*change)),
-            Output::Effect(Effect::Told(Event { news: News::Refused(refusals), .. })) => Some(Err(refusals.clone())),
+            Output::Effect(Effect::Event(Event { news: News::Accepted(change), .. })) => Some(Ok(*change)),
+            Output::Effect(Effect::Event(Event { news: News::Refused(refusals), .. })) => Some(Err(refusals.clone())),
             _ => None,
         });
         outputs.extend(asked);
@@ -193,7 +193,7 @@ impl Manager {
     /// steps after it are dropped.
     pub(super) fn cancel_failed(&mut self, at: Moment, outputs: &mut Outputs) {
         let failed = outputs.iter().filter_map(|output| match output {
-            Output::Effect(Effect::Told(Event { news: News::OperationFailed(component, ..), .. })) => Some(*component),
+            Output::Effect(Effect::Event(Event { news: News::OperationFailed(component, ..), .. })) => Some(*component),
             _ => None,
         });
         let failed: BTreeSet<ComponentId> = failed.collect();

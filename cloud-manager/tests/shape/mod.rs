@@ -1,8 +1,8 @@
-//! Holds an answer against the description: types, members that must be there, members that may be.
+//! Compares an answer with the description: types, required members, optional members.
 
 use serde_json::Value;
 
-/// What of an answer does not fit the description of its route.
+/// The differences between an answer and the description of its route.
 pub(crate) fn misfits(description: &Value, method: &str, path: &str, status: u16, answer: &Value) -> Vec<String> {
     let place = format!("{method} {path} → {status}");
     let response = &description["paths"][path][method]["responses"][status.to_string()];
@@ -15,7 +15,7 @@ pub(crate) fn misfits(description: &Value, method: &str, path: &str, status: u16
     found
 }
 
-/// References that lead nowhere.
+/// Dangling references.
 pub(crate) fn dangling(description: &Value) -> Vec<String> {
     let mut open = vec![description];
     let mut found = Vec::new();

@@ -126,7 +126,7 @@ impl<M: Machine> Actor for Supervisor<M> {
         watch: &mut Watch<M>,
     ) -> Result<(), ActorProcessingErr> {
         match event {
-            SupervisionEvent::ActorFailed(_, failure) => watch.mend(&myself, cause(failure)).await,
+            SupervisionEvent::ActorFailed(_, failure) => watch.recover(&myself, cause(failure)).await,
             SupervisionEvent::ActorTerminated(..) => {
                 watch.halt = None;
                 myself.stop(None);
@@ -139,7 +139,7 @@ impl<M: Machine> Actor for Supervisor<M> {
 
 impl<M: Machine> Watch<M> {
     /// Restarts the engine after a panic; stops the program for any other failure, and for the same panic twice.
-    async fn mend(&mut self, myself: &ActorRef<()>, mut failure: Error) {
+    async fn recover(&mut self, myself: &ActorRef<()>, mut failure: Error) {
         while let Error::Engine { what } = &failure {
             if self.last_panic.as_ref() == Some(what) {
                 failure = Error::Panicked { what: what.clone(), journal: self.journal.clone() };

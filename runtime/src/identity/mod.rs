@@ -1,4 +1,4 @@
-//! Identity: who may speak as whom.
+//! Identity: how peers prove who they are.
 //!
 //! The manager is a small certificate authority. A new peer presents a one-time join token, gets a short-lived
 //! certificate, and renews it in time; a revoked peer gets no new one, and every peer refuses it. The token also

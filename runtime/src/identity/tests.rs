@@ -1,4 +1,4 @@
-//! The office at work, without a network: who is let in, who is not, and why.
+//! The authority without a network: which requests are accepted, which are refused, and why.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,21 +25,21 @@ fn an_invited_vm_gets_a_certificate_with_its_number_and_name() {
 }
 
 #[test]
-fn a_token_is_good_once_but_an_answer_may_be_lost() {
+fn a_token_is_valid_once_but_a_lost_answer_can_be_requested_again() {
     let mut office = Office::new("once");
     let token = office.authority.invite(None, HOUR, NOW).unwrap();
     let key = office.key("web");
     assert_eq!(office.admit(&token, "web", &key, NOW).unwrap().peer, PeerId(1));
     // The same key asks again, as after a lost answer: the same number.
     assert_eq!(office.admit(&token, "web", &key, NOW).unwrap().peer, PeerId(1));
-    // Another key does not get in, not even after a restart of the manager.
+    // Another key is refused, even after a restart of the manager.
     office.reload();
     let refusal = office.admit(&token, "web", &office.key("other"), NOW).unwrap_err();
     assert_eq!(refusal, JoinRefusal::AlreadyUsed(PeerId(1)));
 }
 
 #[test]
-fn two_applicants_with_one_token_are_told_apart_at_the_last_moment() {
+fn of_two_concurrent_requests_with_one_token_only_the_first_is_admitted() {
     let mut office = Office::new("race");
     let token = office.authority.invite(None, HOUR, NOW).unwrap();
     let first = office.authority.examine(&request(&token, "a", &office.key("a")), NOW).unwrap();
@@ -80,7 +80,7 @@ fn a_tampered_token_is_unknown_or_unreadable() {
         let mut bytes = text.clone().into_bytes();
         bytes[at] = if bytes[at] == b'0' { b'1' } else { b'0' };
         let Ok(other) = JoinToken::parse(&String::from_utf8(bytes).unwrap()) else { continue };
-        // Either the secret is wrong, or the fingerprint, by which the joiner will not find the manager.
+        // Either the secret is wrong, or the fingerprint, and then the new peer does not recognise the manager.
         if other.authority == token.authority {
             assert_eq!(office.admit(&other, "web", &key, NOW).unwrap_err(), JoinRefusal::UnknownToken);
         }
@@ -99,7 +99,7 @@ fn a_request_that_is_not_signed_by_its_key_is_refused() {
     for at in 0..sound.certificate_request.len() {
         let mut broken = sound.clone();
         broken.certificate_request[at] ^= 1;
-        // Some bytes of the encoding mean nothing; what passes is for the key that signed, and for no other.
+        // Some bytes of the encoding have no meaning; what passes is for the key that signed, and for no other.
         if let Ok(applicant) = office.authority.examine(&broken, NOW) {
             let grant = office.authority.admit(&applicant, PeerId(1), NOW).unwrap();
             assert_eq!(public_key(&grant.certificate).unwrap(), key.pair().public_key_raw(), "byte {at}");
@@ -128,18 +128,18 @@ fn a_certificate_is_renewed_for_the_same_peer_and_key() {
     let renewed = identity.renewed(&directory, next.certificate).unwrap();
     assert_eq!(renewed.certified().until, due.after(24 * HOUR));
     assert_eq!(renewed.derive("anything"), identity.derive("anything"));
-    // It is what the next life of the program finds.
+    // It is what the program finds after a restart.
     let loaded = Identity::load(&directory).unwrap().unwrap();
     assert_eq!(loaded.certified(), renewed.certified());
 
-    // A certificate for another key or peer is not taken.
+    // A certificate for another key or peer is rejected.
     let other = office.key("other");
     let for_other_key = office.authority.renew(peer, &name, &other.request().unwrap(), due).unwrap();
     assert!(identity.renewed(&directory, for_other_key.certificate).is_err());
 }
 
 #[test]
-fn a_revoked_peer_gets_no_certificate_any_more() {
+fn a_revoked_peer_gets_no_further_certificate() {
     let mut office = Office::new("revoked");
     let token = office.authority.invite(None, HOUR, NOW).unwrap();
     let key = office.key("web");
@@ -154,7 +154,7 @@ fn a_revoked_peer_gets_no_certificate_any_more() {
 }
 
 #[test]
-fn tickets_are_the_managers_and_always_the_same() {
+fn tickets_are_signed_by_the_manager_and_deterministic() {
     let office = Office::new("tickets");
     let identity = office.authority.manager_identity(&office.directory, NOW).unwrap();
     let ticket = office.authority.signer().sign(b"binding 7");
@@ -166,7 +166,7 @@ fn tickets_are_the_managers_and_always_the_same() {
 }
 
 #[test]
-fn secrets_are_for_their_owner_only() {
+fn files_with_secrets_are_readable_by_their_owner_only() {
     let mut office = Office::new("secrets");
     office.authority.invite(None, HOUR, NOW).unwrap();
     office.authority.manager_identity(&office.directory, NOW).unwrap();
@@ -195,7 +195,7 @@ fn damaged_files_are_named() {
     }
 }
 
-/// An authority in a directory of its own, which goes with it.
+/// An authority in a directory of its own, which is removed with it.
 struct Office {
     directory: PathBuf,
     authority: Authority,

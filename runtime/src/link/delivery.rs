@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::peer::{Incarnation, PeerId};
 
-    /// Two ledgers and a connection that breaks, loses what is on the way, and comes back; owners that apply late; and
+    /// Two ledgers and a connection that breaks, loses what is on the way, and is re-established; owners that apply late; and
     /// programs that restart with what they had journalled. Every choice comes from the seed.
     #[test]
     fn every_message_arrives_once_and_in_order_whatever_breaks() {
@@ -261,7 +261,7 @@ mod tests {
             let mut steps = 0;
             while !self.is_done() {
                 steps += 1;
-                assert!(steps < 200_000, "the story does not end");
+                assert!(steps < 200_000, "the run does not end");
                 let at = usize::from(self.roll(2) == 1);
                 match self.roll(20) {
                     0 => self.lose(),
@@ -351,7 +351,7 @@ mod tests {
                     Frame::Acknowledge(through) => {
                         side.delivery.hear_acknowledgement(through).unwrap();
                     }
-                    Frame::Hello(_) => panic!("no hello is sent in this story"),
+                    Frame::Hello(_) => panic!("no hello is sent in this test"),
                 }
             }
         }

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_come_back_however_the_stream_is_cut() {
+    fn frames_are_decoded_however_the_stream_is_split() {
         let (bytes, frames) = sample();
         for piece in 1..bytes.len() {
             let mut decoder = Decoder::default();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_each_frame_are_what_they_always_were() {
+    fn the_encoding_of_each_frame_is_stable() {
         let mut bytes = Vec::new();
         put_message(&mut bytes, MessageNumber(258), b"hi");
         put_acknowledgement(&mut bytes, MessageNumber(3));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_comes_in_can_do_worse_than_a_violation() {
+    fn arbitrary_bytes_cause_at_worst_a_violation() {
         let (bytes, _) = sample();
         for at in 0..bytes.len() {
             for flip in [1, 0x80, 0xFF] {

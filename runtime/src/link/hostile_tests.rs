@@ -1,5 +1,5 @@
-//! Peers that do not behave: strangers, impostors, and certified ones that send nonsense. Each is cut off with a reason,
-//! and the link goes on with the next who behaves.
+//! Misbehaving peers: unknown ones, impostors, and certified ones that send garbage. Each is disconnected with a
+//! reason, and the link continues with the next well-behaved connection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -36,29 +36,29 @@ async fn garbage_is_cut_off_and_the_link_recovers() {
         (hello_again, Violation::Hello),
         (said(|bytes| frame::put_message(bytes, MessageNumber(5), b"")), gap(1, 5)),
     ];
-    let mut house = House::open("garbage").await;
+    let mut setup = Setup::open("garbage").await;
     for (ordinal, (bytes, violation)) in (1..).zip(cases) {
-        let mut caller = house.call(ordinal).await;
-        assert_eq!(house.next_event().await, Event::Up { peer: THEM, incarnation: Incarnation(0) });
+        let mut caller = setup.call(ordinal).await;
+        assert_eq!(setup.next_event().await, Event::Up { peer: THEM, incarnation: Incarnation(0) });
         caller.send.write_all(&bytes).await.unwrap();
-        assert_eq!(house.next_event().await, Event::Down { peer: THEM, farewell: false });
+        assert_eq!(setup.next_event().await, Event::Down { peer: THEM, farewell: false });
         let refusal = Refusal::Violation(violation);
-        assert_eq!(house.next_event().await, Event::Refused { peer: THEM, refusal });
+        assert_eq!(setup.next_event().await, Event::Refused { peer: THEM, refusal });
         assert_eq!(caller.closed_with().await, (Goodbye::Violation, violation.to_string()));
     }
-    // The same peer, behaving.
-    let mut caller = house.call(100).await;
-    house.next_event().await;
+    // The same peer, well-behaved.
+    let mut caller = setup.call(100).await;
+    setup.next_event().await;
     caller.send.write_all(&said(|bytes| frame::put_message(bytes, MessageNumber(1), b"good"))).await.unwrap();
     let received = Event::Received { peer: THEM, number: MessageNumber(1), payload: b"good".to_vec() };
-    assert_eq!(house.next_event().await, received);
+    assert_eq!(setup.next_event().await, received);
 }
 
 #[tokio::test]
 async fn a_peer_that_ignores_the_window_is_cut_off() {
-    let mut house = House::open("flood").await;
-    let mut caller = house.call(1).await;
-    house.next_event().await;
+    let mut setup = Setup::open("flood").await;
+    let mut caller = setup.call(1).await;
+    setup.next_event().await;
     let mut flood = Vec::new();
     for number in 1..=WINDOW_MESSAGES as u64 + 1 {
         frame::put_message(&mut flood, MessageNumber(number), b"x");
@@ -66,7 +66,7 @@ async fn a_peer_that_ignores_the_window_is_cut_off() {
     caller.send.write_all(&flood).await.unwrap();
     let mut received = 0;
     let refusal = loop {
-        match house.next_event().await {
+        match setup.next_event().await {
             Event::Received { .. } => received += 1,
             Event::Refused { refusal, .. } => break refusal,
             Event::Down { .. } => {}
@@ -79,19 +79,19 @@ async fn a_peer_that_ignores_the_window_is_cut_off() {
 
 #[tokio::test]
 async fn an_acknowledgement_of_what_was_never_sent_is_cut_off() {
-    let mut house = House::open("acknowledgement").await;
-    let mut caller = house.call(1).await;
-    house.next_event().await;
+    let mut setup = Setup::open("acknowledgement").await;
+    let mut caller = setup.call(1).await;
+    setup.next_event().await;
     caller.send.write_all(&said(|bytes| frame::put_acknowledgement(bytes, MessageNumber(3)))).await.unwrap();
-    house.next_event().await;
+    setup.next_event().await;
     let violation = Violation::Acknowledgement { sent: MessageNumber(0), found: MessageNumber(3) };
-    assert_eq!(house.next_event().await, Event::Refused { peer: THEM, refusal: Refusal::Violation(violation) });
+    assert_eq!(setup.next_event().await, Event::Refused { peer: THEM, refusal: Refusal::Violation(violation) });
 }
 
 #[tokio::test]
 async fn a_hello_in_anothers_name_is_cut_off() {
-    let house = House::open("impostor").await;
-    let connection = house.connect(&house.identity(THEM)).await.unwrap();
+    let setup = Setup::open("impostor").await;
+    let connection = setup.connect(&setup.identity(THEM)).await.unwrap();
     let mut send = connection.open_uni().await.unwrap();
     let impostor = Hello { peer: PeerId(7), ..hello(1) };
     send.write_all(&said(|bytes| frame::put_hello(bytes, &impostor))).await.unwrap();
@@ -100,30 +100,30 @@ async fn a_hello_in_anothers_name_is_cut_off() {
 
 #[tokio::test]
 async fn a_message_before_the_hello_is_cut_off() {
-    let house = House::open("no-hello").await;
-    let connection = house.connect(&house.identity(THEM)).await.unwrap();
+    let setup = Setup::open("no-hello").await;
+    let connection = setup.connect(&setup.identity(THEM)).await.unwrap();
     let mut send = connection.open_uni().await.unwrap();
     send.write_all(&said(|bytes| frame::put_message(bytes, MessageNumber(1), b"x"))).await.unwrap();
     assert_eq!(closed_with(&connection).await.0, Goodbye::Violation);
 }
 
 #[tokio::test]
-async fn of_two_connections_the_older_is_silenced_first() {
-    let mut house = House::open("older").await;
-    let older = house.call(1).await;
-    house.next_event().await;
-    let mut newer = house.call(2).await;
+async fn of_two_connections_the_older_is_closed() {
+    let mut setup = Setup::open("older").await;
+    let older = setup.call(1).await;
+    setup.next_event().await;
+    let mut newer = setup.call(2).await;
     assert_eq!(older.closed_with().await.0, Goodbye::Superseded);
     newer.send.write_all(&said(|bytes| frame::put_message(bytes, MessageNumber(1), b"new"))).await.unwrap();
-    // An older one that comes late is turned away, and the present one goes on.
-    let late = house.connect(&house.identity(THEM)).await.unwrap();
+    // An older one that comes late is refused, and the present one continues.
+    let late = setup.connect(&setup.identity(THEM)).await.unwrap();
     let mut send = late.open_uni().await.unwrap();
     send.write_all(&said(|bytes| frame::put_hello(bytes, &hello(1)))).await.unwrap();
     assert_eq!(closed_with(&late).await.0, Goodbye::Superseded);
     newer.send.write_all(&said(|bytes| frame::put_message(bytes, MessageNumber(2), b"newer"))).await.unwrap();
     let mut payloads = Vec::new();
     while payloads.len() < 2 {
-        if let Event::Received { payload, .. } = house.next_event().await {
+        if let Event::Received { payload, .. } = setup.next_event().await {
             payloads.push(payload);
         }
     }
@@ -131,56 +131,56 @@ async fn of_two_connections_the_older_is_silenced_first() {
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_without_a_farewell_is_a_loss() {
-    let mut house = House::open("ends").await;
-    let mut caller = house.call(1).await;
-    house.next_event().await;
+async fn a_stream_that_ends_without_a_goodbye_counts_as_lost() {
+    let mut setup = Setup::open("ends").await;
+    let mut caller = setup.call(1).await;
+    setup.next_event().await;
     caller.send.finish().unwrap();
-    assert_eq!(house.next_event().await, Event::Down { peer: THEM, farewell: false });
-    let caller = house.call(2).await;
-    house.next_event().await;
+    assert_eq!(setup.next_event().await, Event::Down { peer: THEM, farewell: false });
+    let caller = setup.call(2).await;
+    setup.next_event().await;
     Goodbye::Farewell.say(&caller.connection, "");
-    assert_eq!(house.next_event().await, Event::Down { peer: THEM, farewell: true });
+    assert_eq!(setup.next_event().await, Event::Down { peer: THEM, farewell: true });
 }
 
 #[tokio::test]
-async fn strangers_get_no_connection_and_are_given_none() {
-    let house = House::open("stranger");
-    let stranger = House::open("stranger-house");
-    let (house, mut stranger) = (house.await, stranger.await);
+async fn peers_of_another_authority_cannot_connect_in_either_direction() {
+    let setup = Setup::open("foreign");
+    let foreign = Setup::open("foreign-setup");
+    let (setup, mut foreign) = (setup.await, foreign.await);
     // With a certificate of another authority, for the very same peer number.
-    let refused = house.connect(&stranger.identity(THEM)).await;
-    assert!(refused.is_err(), "the stranger trusts another authority and must not accept ours");
-    // One who would accept anything and has a certificate of its own making: the server refuses it.
-    let lenient = mixed(&stranger, &house);
-    let connection = house.connect(&lenient).await.unwrap();
+    let refused = setup.connect(&foreign.identity(THEM)).await;
+    assert!(refused.is_err(), "the other peer trusts another authority and must not accept ours");
+    // A peer that would accept any server and has a self-signed certificate: the server refuses it.
+    let lenient = mixed(&foreign, &setup);
+    let connection = setup.connect(&lenient).await.unwrap();
     assert!(matches!(connection.closed().await, ConnectionError::ConnectionClosed(_)));
-    // And dialling a stranger leads nowhere: our side refuses its certificate.
-    stranger.links.introduce(US, Contact { address: Some(house.links.address()), held: true }).await.unwrap();
-    assert!(house.connect_to(&house.identity(THEM), stranger.links.address(), US).await.is_err());
-    assert!(stranger.events.try_recv().is_err());
+    // Dialling such a peer fails as well: our side refuses its certificate.
+    foreign.links.introduce(US, Contact { address: Some(setup.links.address()), held: true }).await.unwrap();
+    assert!(setup.connect_to(&setup.identity(THEM), foreign.links.address(), US).await.is_err());
+    assert!(foreign.events.try_recv().is_err());
 }
 
 #[tokio::test]
-async fn a_certificate_of_another_peer_is_not_taken_for_the_one_dialled() {
-    let house = House::open("other-peer").await;
-    let identity = house.identity(THEM);
-    // US listens there; whoever means peer 9 must not accept it.
-    assert!(house.connect_to(&identity, house.links.address(), PeerId(9)).await.is_err());
-    assert!(house.connect_to(&identity, house.links.address(), US).await.is_ok());
+async fn the_certificate_of_another_peer_than_the_dialled_one_is_refused() {
+    let setup = Setup::open("other-peer").await;
+    let identity = setup.identity(THEM);
+    // US listens there; a dial to peer 9 must not accept it.
+    assert!(setup.connect_to(&identity, setup.links.address(), PeerId(9)).await.is_err());
+    assert!(setup.connect_to(&identity, setup.links.address(), US).await.is_ok());
 }
 
 #[tokio::test]
 async fn an_expired_certificate_gets_no_connection() {
-    let house = House::open("expired").await;
+    let setup = Setup::open("expired").await;
     let yesterday = Timestamp::now().before(48 * 3600);
-    let expired = house.certify(THEM, yesterday);
-    let connection = house.connect(&expired).await.unwrap();
+    let expired = setup.certify(THEM, yesterday);
+    let connection = setup.connect(&expired).await.unwrap();
     assert!(matches!(connection.closed().await, ConnectionError::ConnectionClosed(_)));
 }
 
-/// Links of one peer, an authority, and a socket for those who call.
-struct House {
+/// Links of one peer, an authority, and a socket for callers.
+struct Setup {
     directory: PathBuf,
     authority: Authority,
     links: Links,
@@ -188,14 +188,14 @@ struct House {
     caller: Endpoint,
 }
 
-/// A certified peer at the other end that says whatever the test wants.
+/// A certified peer at the other end that sends whatever the test wants.
 struct Caller {
     connection: Connection,
     send: SendStream,
     _receive: RecvStream,
 }
 
-impl House {
+impl Setup {
     async fn open(name: &str) -> Self {
         let directory = std::env::temp_dir().join(format!("holdfast-hostile-{name}-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
@@ -258,7 +258,7 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for Setup {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.directory);
     }
@@ -284,8 +284,8 @@ pub(super) fn certify(directory: &std::path::Path, authority: &Authority, peer: 
     authority.identity(&directory, peer, &VmName::parse(&peer.to_string()).unwrap(), now).unwrap()
 }
 
-/// A certificate of one house, whose bearer trusts the authority of another.
-fn mixed(own: &House, trusted: &House) -> Identity {
+/// A certificate of one setup, whose owner trusts the authority of another.
+fn mixed(own: &Setup, trusted: &Setup) -> Identity {
     let directory = own.directory.join("mixed");
     fs::create_dir_all(&directory).unwrap();
     let name = VmName::parse("mixed").unwrap();

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_life_wins_and_the_former_one_does_not_come_back() {
+    fn a_new_run_wins_and_the_former_one_cannot_return() {
         let mut at_a = KnownPeer::default();
         at_a.meet(&hello(B, 1, 9));
         let present = Some(Rank::new(9, B));

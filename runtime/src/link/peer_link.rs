@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_said_to_be_elsewhere_is_not_dialled_where_it_was_seen() {
+    fn a_peer_with_a_new_address_is_not_dialled_at_its_old_one() {
         let address = |port: u16| Some(SocketAddr::from(([127, 0, 0, 1], port)));
         let mut line = PeerLink::new(LinkState::default());
         line.introduce(Contact { address: address(1), held: false });

@@ -1,4 +1,4 @@
-//! What several test programs need: a directory that cleans up after itself, and dice that fall the same every year.
+//! Shared by several test programs: a directory that is removed after the test, and a random generator with stable seeds.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
@@ -30,7 +30,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Splitmix64: small, ours, and a seed means the same everywhere.
+/// Splitmix64: small, our own, so that seeds stay valid.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {

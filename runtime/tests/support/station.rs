@@ -10,7 +10,7 @@ use runtime::link::{Contact, Event, LinkState, Links, MessageNumber, Opening, Se
 use runtime::{Error, Incarnation, PeerId, Timestamp, VmName};
 use tokio::sync::mpsc;
 
-/// A test that has not ended by then will not end.
+/// Time limit for each wait of a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn authority(directory: &Path) -> Authority {
@@ -96,14 +96,14 @@ impl Station {
         }
     }
 
-    /// Until so many messages of a peer are applied.
+    /// Waits until this many messages of a peer are applied.
     pub(crate) async fn receive(&mut self, peer: PeerId, count: usize) {
         while self.received(peer) < count {
             self.next().await;
         }
     }
 
-    /// Until a peer has applied so many.
+    /// Waits until a peer has applied this many.
     pub(crate) async fn delivered(&mut self, peer: PeerId, count: u64) {
         while self.acknowledged.get(&peer) < Some(&MessageNumber(count)) {
             self.next().await;

@@ -1,8 +1,9 @@
 //! Mutants by rule: every condition negated, every statement dropped, neighbouring match arms swapped.
 //!
-//! All mutants are in one build. A copy of `protocol` is made in which each place asks a selector whether its mutant is the
-//! one that is switched on; so a mutant costs the time to explore it and nothing to build. Each runs in a process of its own,
-//! because it may panic, loop or eat memory. Results are kept as they come, so that an interrupted run goes on where it was.
+//! All mutants are in one build. A copy of `protocol` is made in which each place asks a selector whether its mutant is
+//! the one that is switched on; so a mutant costs the time to explore it and nothing to build. Each runs in a process
+//! of its own, because it may panic, loop or use too much memory. Results are stored one by one, so that an interrupted
+//! run can resume.
 
 use super::{
     sites::{self, Site},
@@ -23,16 +24,16 @@ const PAGE: &str = "docs/MUTANTS-BY-RULE.md";
 const EQUIVALENT: &str = "model-check/mutants/equivalent.list";
 const HUNT: &str = include_str!("hunt.rs.txt");
 const SELECTOR: &str = include_str!("selector.rs.txt");
-/// A mutant that runs longer does not end.
+/// Time limit for a mutant.
 const SECONDS_MAX: u64 = 120;
-/// The copy is built so often at most until every switch compiles.
+/// Maximum number of builds of the copy until every switch compiles.
 const BUILDS_MAX: usize = 12;
 const MEMORY_KIB_MAX: u64 = 4_000_000;
 
-/// What became of a mutant.
+/// The result of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
-    /// Something noticed: a property, a panic, or that it never ends.
+    /// It was noticed: by a property, a panic, or because it never ends.
     Killed(String),
     /// Nothing noticed.
     Survived,
@@ -59,7 +60,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         eprintln!("xtask: {} of {} after {seconds} s: {}: {fate:?}", place + 1, open.len(), site.key());
         append(&kept, &site.key(), &fate)?;
         fates.insert(site.key(), fate);
-        // The page is of use while the run goes on.
+        // The page is useful while the run is in progress.
         if place % 50 == 0 {
             report(root, &sites, &fates, &equivalent)?;
         }
@@ -79,7 +80,7 @@ fn build(root: &Path) -> Result<(Workshop, Vec<Site>), String> {
             Err(errors) => {
                 let before = barred.len();
                 barred.extend(errors.lines().filter_map(error_place).flat_map(|(file, line)| {
-                    // What the compiler names may be a few lines after what moved the value.
+                    // The line that the compiler reports may be a few lines after the one that moved the value.
                     (line.saturating_sub(6)..=line).map(move |line| (file.clone(), line))
                 }));
                 if barred.len() == before {
@@ -135,7 +136,7 @@ fn hunt(workshop: &Workshop, number: u32, scenarios: &Path) -> Result<Fate, Stri
     })
 }
 
-/// Waits for a process; says whether it ended well, or nothing if it had to be ended.
+/// Waits for a process; returns whether it succeeded, or `None` if it had to be killed.
 fn ended(child: &mut Child) -> Option<bool> {
     let begun = Instant::now();
     loop {
@@ -143,7 +144,7 @@ fn ended(child: &mut Child) -> Option<bool> {
             return Some(status.success());
         }
         if begun.elapsed() > Duration::from_secs(SECONDS_MAX) {
-            // It may have ended meanwhile.
+            // It may have ended in the meantime.
             let _ = child.kill();
             let _ = child.wait();
             return None;
@@ -168,7 +169,7 @@ fn append(path: &Path, key: &str, fate: &Fate) -> Result<(), String> {
     written.map_err(|error| format!("{}: not written: {error}", path.display()))
 }
 
-/// The mutants that change nothing that matters, each with the reason: a line `KEY => REASON`.
+/// The equivalent mutants, each with the reason: a line `KEY => REASON`.
 fn equivalents(root: &Path) -> Result<BTreeMap<String, String>, String> {
     let text = fs::read_to_string(root.join(EQUIVALENT)).map_err(|error| format!("{EQUIVALENT}: not read: {error}"))?;
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));

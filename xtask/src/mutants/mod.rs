@@ -2,8 +2,9 @@
 //!
 //! `--all` makes mutants by rule instead (`by_rule`).
 //!
-//! A checker that finds nothing may have nothing to find, or may not be looking. So each guard is taken away in turn, in a
-//! copy that is built apart, and the scenario of its race is explored in every order. The working tree is never touched.
+//! A checker that finds nothing may have nothing to find, or may not be looking. So each guard is removed in turn, in a
+//! copy that is built separately, and the scenario of its race is explored in every order. The working tree is never
+//! changed.
 
 mod by_rule;
 mod patch;
@@ -16,7 +17,7 @@ use std::{fs, path::Path};
 use table::Verdict;
 use workshop::{Found, Workshop};
 
-/// The races of the catalogue whose guard can be taken away; then the properties that one mutant each shows to be needed.
+/// The races of the catalogue whose guard can be removed; then the properties that one mutant each shows to be needed.
 const ROWS: &[&str] = &[
     "R1", "R2", "R3", "R4", "R7", "R16", "R21", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R17", "R18",
     "R20", "R23", "R29", "R30", "D1", "R22", "R24", "R26", "R31", "R32", "R34", "R36", "R37", "R38", "R39", "R40",
@@ -72,7 +73,7 @@ pub(crate) fn run(root: &Path, rows: &[&str]) -> Result<(), String> {
     }
 }
 
-/// A scenario that fails anyway would kill every mutant: each must hold with the rules as they are.
+/// A scenario that fails anyway would kill every mutant: each must hold with the unchanged rules.
 fn hold_without_patch(workshop: &Workshop, mutants: &[Mutant]) -> Result<Vec<Found>, String> {
     workshop.restore()?;
     let mut sound: Vec<Found> = Vec::new();
@@ -98,7 +99,7 @@ fn all(root: &Path) -> Result<Vec<Mutant>, String> {
     let mut mutants = Vec::new();
     for entry in fs::read_dir(&folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        // Beside the mutants lies a list of those by rule that are equivalent.
+        // The same directory has the list of equivalent mutants by rule.
         if path.extension().is_none_or(|it| it != "txt") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! One mutant as text: what it is about, and which words of which files become which.
+//! One mutant as text: what it is about, and which text of which files is replaced.
 //!
 //! ```text
 //! row: R8
@@ -11,23 +11,23 @@
 //! ```
 //!
 //! `catalogue:` gives the length of the counterexample that the catalogue of races knows, in deliveries; `survives:` the
-//! reason why the explorer does not notice, if that is so; `alone:` the property that notices it and without which no other
-//! one does. There may be several edits.
+//! reason why the explorer does not notice, if that is so; `alone:` the property that notices it and without which no
+//! other one does. There may be several edits.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-/// One guard taken away.
+/// One guard removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mutant {
     /// The name of its file.
     pub(super) name: String,
     /// The row of the catalogue.
     pub(super) row: String,
-    /// What the rules are without the guard.
+    /// The rules without the guard, in words.
     pub(super) removed: String,
     /// The scenario that must notice.
     pub(super) scenario: String,
-    /// The length that the catalogue gives.
+    /// The length that the catalogue has.
     pub(super) catalogue: Option<String>,
     /// Why it may survive.
     pub(super) survives: Option<String>,
@@ -36,7 +36,7 @@ pub(super) struct Mutant {
     pub(super) edits: Vec<Edit>,
 }
 
-/// A piece of text that becomes another.
+/// A piece of text that replaces another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) file: String,
@@ -65,7 +65,7 @@ impl Mutant {
             }
         }
         for part in parts {
-            // The end of a part is the line break before the next one, or of the file.
+            // A part ends at the line break before the next part, or at that of the file.
             let part = format!("{}\n", part.strip_suffix('\n').unwrap_or(part));
             let edit = part.split_once('\n').and_then(|(file, edit)| Some((file, edit.split_once("\n----\n")?)));
             let Some((file, (old, new))) = edit else {
@@ -81,7 +81,7 @@ impl Mutant {
         Ok(mutant)
     }
 
-    /// The files it changes, with their new text; or which edit does not fit the present source.
+    /// The files it changes, with their new text; or which edit does not match the present source.
     pub(super) fn files(&self, root: &Path) -> Result<BTreeMap<String, String>, String> {
         let mut files: BTreeMap<String, String> = BTreeMap::new();
         for edit in &self.edits {

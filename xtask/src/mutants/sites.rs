@@ -1,4 +1,4 @@
-//! Where a file can be mutated, and its text with a switch at each of these places.
+//! The places where a file can be mutated, and its text with a switch at each of them.
 
 use proc_macro2::Span;
 use std::{collections::BTreeSet, ops::Range};
@@ -11,7 +11,7 @@ use syn::{
 /// One mutant.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
-    /// Which number switches it on; from 1.
+    /// The number that switches it on; from 1.
     pub(super) number: u32,
     /// The file, from the root.
     pub(super) file: String,
@@ -21,12 +21,12 @@ pub(super) struct Site {
     pub(super) rule: &'static str,
     /// What it is done to.
     pub(super) code: String,
-    /// The how-many-th of that code in its file.
+    /// Its index among identical pieces of code in its file.
     nth: usize,
 }
 
 impl Site {
-    /// A name that lasts while other lines change.
+    /// A name that stays valid while other lines change.
     pub(super) fn key(&self) -> String {
         format!("{} {} #{} {}", self.file, self.rule, self.nth, self.code)
     }
@@ -35,14 +35,14 @@ impl Site {
 /// Whether a file of the copy is mutated: the machines, and what they are about.
 pub(super) fn is_mutated(place: &str) -> bool {
     let machines = place.starts_with("protocol/src/agent/") || place.starts_with("protocol/src/manager/");
-    // What a change waits for is text for people.
+    // The text of what a change waits for is only for display.
     (machines && !place.ends_with("/waiting.rs")) || place == "protocol/src/kind.rs"
 }
 
 /// The text of a file with all its mutants in it, each behind its switch.
 ///
-/// `barred`: lines of statements that cannot be dropped, because the borrow checker would not have it. A mutated file has as
-/// many lines as before.
+/// `barred`: lines of statements that cannot be dropped, because the borrow checker would reject that. A mutated file
+/// has as many lines as before.
 pub(super) fn mutate(
     file: &str,
     text: &str,
@@ -61,7 +61,7 @@ pub(super) fn mutate(
         let code = text[range.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
         let nth = sites.iter().filter(|it| it.file == file && it.rule == rule && it.code == code).count() + 1;
         let mut wrap = |range: &Range<usize>, before: String, after: &str| {
-            // Of what begins at the same place, the longer one comes first; of what ends there, the shorter one.
+            // Of mutants that begin at the same place, the longer one comes first; of those that end there, the shorter one.
             let length = range.end - range.start;
             inserts.push((range.start, usize::MAX - length, before));
             inserts.push((range.end, length, after.into()));
@@ -77,7 +77,7 @@ pub(super) fn mutate(
         }
         sites.push(Site { number, file: file.into(), line, rule, code, nth });
     }
-    // What ends at a place stands before what begins there.
+    // An end at a place comes before a beginning there.
     inserts.sort_by_key(|(at, order, _)| (*at, *order));
     let mut mutated = String::new();
     let mut last = 0;
@@ -162,7 +162,7 @@ impl<'a> Visit<'a> for Finder<'_> {
     }
 
     fn visit_impl_item_fn(&mut self, item: &'a ImplItemFn) {
-        // What is printed is for people.
+        // Display code is not mutated.
         if item.sig.constness.is_none() && item.sig.ident != "fmt" && item.sig.ident != "word" {
             visit::visit_impl_item_fn(self, item);
         }

@@ -1,19 +1,19 @@
-//! What became of each mutant, as a line and as the table in `docs/MUTANTS.md`.
+//! The result of each mutant, as a line and as the table in `docs/MUTANTS.md`.
 
 use super::{patch::Mutant, workshop::Found};
 use std::fmt;
 
-/// What became of one mutant.
+/// The result of one mutant.
 pub(super) struct Verdict {
     pub(super) mutant: Mutant,
-    /// What its scenario shows with the rules as they are.
+    /// The result of its scenario with the unchanged rules.
     pub(super) sound: Found,
-    /// What it shows with the mutant.
+    /// The result with the mutant.
     pub(super) found: Found,
 }
 
 impl Verdict {
-    /// Whether it survived and nobody has said why that is right.
+    /// Whether it survived without a documented reason.
     pub(super) fn is_unexplained(&self) -> bool {
         matches!(self.found, Found::Nothing { .. }) && self.mutant.survives.is_none()
     }
@@ -86,7 +86,7 @@ The rules leave order, repetition and waiting to the links. Those guards are tak
 links; the links of the runtime have tests of their own.
 ";
 
-/// The whole page: new verdicts, and for the other mutants what the page said before.
+/// The whole page: new verdicts, and for the other mutants those of the previous page.
 pub(super) fn write(mutants: &[Mutant], before: &str, verdicts: &[Verdict]) -> String {
     let row = |mutant: &Mutant| {
         let new = verdicts.iter().find(|verdict| verdict.mutant.name == mutant.name).map(Verdict::row);

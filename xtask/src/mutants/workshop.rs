@@ -1,4 +1,4 @@
-//! The place where mutants are built: a copy of two crates in a workspace of its own, below `target`.
+//! Builds mutants: a copy of two crates in a workspace of its own, below `target`.
 
 use super::patch::Mutant;
 use std::{
@@ -16,23 +16,23 @@ const MEMORY_KIB_MAX: u64 = 4_000_000;
 /// Quick to build again after a small edit, and quick enough to explore.
 const PROFILE: &str = "[profile.dev]\nopt-level = 1\ndebug = false\nincremental = true\n";
 
-/// Where a scenario is kept.
+/// The directory of a scenario.
 pub(super) fn scenario(name: &str) -> String {
     format!("model-check/tests/scenarios/{name}.txt")
 }
 
-/// What an exploration came to.
+/// The result of an exploration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A property does not hold.
     Breach { property: String, detail: String, actions: u64, deliveries: u64 },
-    /// A machine found its own books inconsistent.
+    /// A machine panicked because its state was inconsistent.
     Panic(String),
-    /// All holds, in so many worlds; whether these are all there are.
+    /// Everything holds, in this number of worlds; whether these are all worlds.
     Nothing { states: u64, complete: bool },
 }
 
-/// The copy, as it should be when no patch is applied.
+/// The copy, in its state without a patch.
 pub(super) struct Workshop {
     root: PathBuf,
     folder: PathBuf,
@@ -44,7 +44,7 @@ impl Workshop {
         Self::open_in(root, "target/mutants")
     }
 
-    /// The same in another folder.
+    /// The same in another directory.
     pub(super) fn open_in(root: &Path, folder: &str) -> Result<Self, String> {
         let unreadable = |error| format!("the crates could not be read: {error}");
         let mut files = BTreeMap::new();
@@ -73,7 +73,7 @@ impl Workshop {
         &self.files
     }
 
-    /// Gives a file of the copy another text, for good.
+    /// Permanently replaces the text of a file of the copy.
     pub(super) fn replace(&mut self, place: &str, text: String) {
         self.files.insert(place.into(), text);
     }
@@ -110,7 +110,7 @@ impl Workshop {
     fn put(&self, changed: &BTreeMap<String, String>) -> Result<(), String> {
         for (place, text) in &self.files {
             let (path, text) = (self.folder.join(place), changed.get(place).unwrap_or(text));
-            // What is the same keeps its date, so that nothing is built needlessly.
+            // Unchanged files keep their modification time, so that nothing is rebuilt needlessly.
             if fs::read_to_string(&path).is_ok_and(|present| present == *text) {
                 continue;
             }
@@ -121,7 +121,7 @@ impl Workshop {
         Ok(())
     }
 
-    /// Builds the copy as it is now and explores one scenario with it, perhaps without asking for some property.
+    /// Builds the copy and explores one scenario with it, perhaps without a property.
     pub(super) fn explore(&self, name: &str, without: Option<&str>) -> Result<Found, String> {
         self.build("verdict")?;
         let program = self.program("verdict");
@@ -139,7 +139,7 @@ impl Workshop {
     }
 }
 
-/// Reads the line that the explorer writes.
+/// Reads the line that the explorer prints.
 fn read(line: &str) -> Option<Found> {
     let number = |name| field(line, name).and_then(|text| text.parse().ok());
     let Some(property) = field(line, "property") else {
@@ -177,7 +177,7 @@ fn workspace(manifest: &str) -> String {
     format!("{}\n\n{PROFILE}", lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// A manifest without what only tests need.
+/// A manifest without the dependencies of tests.
 fn without_tests(manifest: &str) -> String {
     let mut inside = false;
     let kept = manifest.lines().filter(|line| {

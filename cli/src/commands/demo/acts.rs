@@ -1,4 +1,4 @@
-//! The five acts, as an operator would play them: through the manager's API, and with one `kill -9`.
+//! The five acts of the demo, as an operator would do them: through the manager's API, and with one `kill -9`.
 
 use super::{
     leftovers,
@@ -22,24 +22,24 @@ use runtime::engine::Moment;
 use std::{net::SocketAddr, path::Path, time::Duration};
 use tokio::time::{sleep, timeout};
 
-/// How long a change, or the return of an agent, may take.
+/// Time limit for a change, or for the return of an agent.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The pause before looking again for an agent that is to come back.
+/// The pause before checking again whether an agent is back.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Requests that are served before something happens, and after it: a second of each.
+/// The number of requests that are served before and after each event: a second of each.
 const BREATH: usize = 50;
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Play<'a> {
     stage: &'a Stage,
-    /// Whether people watch.
+    /// Whether to print text for people.
     is_watched: bool,
     events: Events,
     traffic: Option<Traffic>,
-    /// Where each component listens or has listened.
+    /// The present or former address of each component.
     addresses: Vec<(String, SocketAddr)>,
     act: Act,
-    /// What was seen so far.
+    /// What was observed so far.
     pub(super) record: Record,
 }
 
@@ -66,10 +66,10 @@ impl<'a> Play<'a> {
     }
 
     async fn deploy(&mut self) -> Result<(), Failure> {
-        self.raise_curtain(
-            "Everything goes up",
-            "The manager makes four VMs, here agents on this machine, and tells each what there is. Nobody says who starts when:\n\
-             each starts when it is lent what it needs.",
+        self.begin_act(
+            "Everything starts",
+            "The manager creates four VMs, here agents on this machine, and tells each what there is. The order is not stated:\n\
+            each component starts when it is lent what it needs.",
         )?;
         self.make(&shop::deploy(&self.stage.program)).await?;
         for component in [shop::FRONT, "app-1", "app-2", shop::CACHE] {
@@ -77,51 +77,51 @@ impl<'a> Play<'a> {
         }
         self.learn_address(&shop::database(1)).await?;
         self.traffic = Some(Traffic::to(self.addresses[0].1));
-        self.breathe().await?;
-        self.drop_curtain().await
+        self.serve_for_a_while().await?;
+        self.end_act().await
     }
 
     async fn replace_with_a_pause(&mut self) -> Result<(), Failure> {
-        self.raise_curtain(
+        self.begin_act(
             "Another database, down then up",
-            "The old database goes before the new one comes. Nobody may hold on to what is not running, so first the front\n\
-             lets go, then the applications, then the database stops. The cache is not concerned.",
+            "The old database stops before the new one starts. Nothing may hold on to something that is not running, so first\n\
+            the front returns its loans, then the applications, then the database stops. The cache is not affected.",
         )?;
-        self.breathe().await?;
+        self.serve_for_a_while().await?;
         self.make(&shop::replace_database(&self.stage.program, 2, Strategy::DownThenUp)).await?;
         self.learn_address(&shop::database(2)).await?;
-        self.breathe().await?;
-        self.drop_curtain().await
+        self.serve_for_a_while().await?;
+        self.end_act().await
     }
 
     async fn replace_without_a_pause(&mut self) -> Result<(), Failure> {
-        self.raise_curtain(
+        self.begin_act(
             "Another database, up then down",
-            "Now the new database comes first, the applications take it into use while they run, and only when both have let\n\
-             go of the old one does it stop. No request may fail.",
+            "Now the new database starts first, the applications switch to it while they run, and only when both have returned\n\
+            the old one does it stop. No request may fail.",
         )?;
         self.act.serves_all = true;
-        self.breathe().await?;
+        self.serve_for_a_while().await?;
         self.make(&shop::replace_database(&self.stage.program, 3, Strategy::UpThenDown)).await?;
         self.learn_address(&shop::database(3)).await?;
-        self.breathe().await?;
-        self.drop_curtain().await
+        self.serve_for_a_while().await?;
+        self.end_act().await
     }
 
     async fn kill_an_agent(&mut self) -> Result<(), Failure> {
-        self.raise_curtain(
+        self.begin_act(
             "An agent is killed",
-            "kill -9. Its components run on, and requests with them. It comes back from its journal, finds them running, and\n\
-             restarts the cache as if nothing had been. No request may fail.",
+            "kill -9. Its components keep running and serving. The agent restarts from its journal, re-adopts them, and\n\
+            restarts the cache as usual. No request may fail.",
         )?;
         self.act.serves_all = true;
-        self.breathe().await?;
+        self.serve_for_a_while().await?;
         let Some(agent) = self.stage.agent(shop::STRUCK).await? else {
             return Err(Failure::Demo(format!("there is no agent on {}", shop::STRUCK)));
         };
         leftovers::kill(agent.pid());
         self.agent_is(Condition::Stopped);
-        self.tell(Moment::now().0, &format!("⚡ the agent of {} is killed (process {})", shop::STRUCK, agent.pid()))?;
+        self.tell(Moment::now().0, &format!("⚡ killed the agent of {} (process {})", shop::STRUCK, agent.pid()))?;
         let returned = timeout(PATIENCE, async {
             loop {
                 match self.stage.agent(shop::STRUCK).await? {
@@ -133,21 +133,21 @@ impl<'a> Play<'a> {
         let late = || Failure::Demo(format!("the agent of {} did not come back", shop::STRUCK));
         let found = returned.await.map_err(|_| late())??;
         self.agent_is(Condition::Started);
-        self.tell(Moment::now().0, &format!("↺ it comes back (process {})", found.pid()))?;
+        self.tell(Moment::now().0, &format!("↺ it is back (process {})", found.pid()))?;
         self.make(&shop::restart(shop::CACHE)).await?;
-        self.breathe().await?;
-        self.drop_curtain().await
+        self.serve_for_a_while().await?;
+        self.end_act().await
     }
 
     async fn remove_everything(&mut self, keep: Option<&Path>) -> Result<(), Failure> {
-        self.raise_curtain(
-            "Everything goes",
-            "Traffic ends. Clients let go before their providers stop, and the VMs go when nothing is left on them.",
+        self.begin_act(
+            "Everything stops",
+            "Traffic ends. Clients return their loans before their providers stop, and VMs are removed once they are empty.",
         )?;
         if let Some(traffic) = &self.traffic {
             traffic.stop().await?;
         }
-        // Every journal is still there, and nothing is going on.
+        // Every journal is still there, and nothing is in progress.
         let directories = past::directories(&[self.stage.data()]);
         let pasts: Vec<Past> = directories.iter().map(|it| past::read(it)).collect::<Result<_, _>>()?;
         (self.record.messages, self.record.audit) = (Messages::of(&pasts), Verdict::on(&pasts));
@@ -160,10 +160,10 @@ impl<'a> Play<'a> {
         left.extend(processes.into_iter().map(|(pid, line)| format!("process {pid}: {line}")));
         left.extend(leftovers::answering(&self.addresses).await);
         self.record.left = left;
-        self.drop_curtain().await
+        self.end_act().await
     }
 
-    fn raise_curtain(&mut self, title: &'static str, story: &str) -> Result<(), Failure> {
+    fn begin_act(&mut self, title: &'static str, story: &str) -> Result<(), Failure> {
         let began_ms = Moment::now().0;
         self.act = Act { title, stretch: began_ms..began_ms, ..Act::default() };
         let number = self.record.acts.len() + 1;
@@ -171,7 +171,7 @@ impl<'a> Play<'a> {
     }
 
     /// Ends the act when every request that was sent in it is answered.
-    async fn drop_curtain(&mut self) -> Result<(), Failure> {
+    async fn end_act(&mut self) -> Result<(), Failure> {
         self.act.stretch.end = Moment::now().0;
         let mut answer = String::new();
         if let Some(traffic) = &self.traffic {
@@ -185,13 +185,13 @@ impl<'a> Play<'a> {
             (served, 0) => format!(", {served} requests served, none failed; the last answer: {answer}"),
             (served, failed) => format!(", {served} requests served, {failed} failed; the last answer: {answer}"),
         };
-        let sign = if act.broken_promise().is_none() { '✓' } else { '✗' };
+        let sign = if act.unexpected_failure().is_none() { '✓' } else { '✗' };
         self.say(&coloured(&format!("  {sign} after {}{requests}", lasting(act.lasted()))))?;
         self.record.acts.push(act);
         Ok(())
     }
 
-    /// Asks for a change, and tells what happens until it is done.
+    /// Submits a change, and prints what happens until it is done.
     async fn make(&mut self, change: &NewChange) -> Result<(), Failure> {
         let accepted: Accepted = self.stage.client.post("/v1/changes", change).await?;
         let done = timeout(PATIENCE, self.follow(accepted.change)).await;
@@ -211,7 +211,7 @@ impl<'a> Play<'a> {
             let event = match self.events.next().await? {
                 Some(StreamItem::Event(event)) => event,
                 Some(StreamItem::Gap(_)) => continue,
-                None => return Err(Failure::Demo("the manager ended the stream of events".into())),
+                None => return Err(Failure::Demo("the manager ended the event stream".into())),
             };
             self.hear(&event)?;
             if event.what.ends_change() && event.change == Some(change) {
@@ -248,8 +248,8 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// Lets a second of requests be served.
-    async fn breathe(&self) -> Result<(), Failure> {
+    /// Waits until a second of requests is served.
+    async fn serve_for_a_while(&self) -> Result<(), Failure> {
         match &self.traffic {
             Some(traffic) => traffic.served(BREATH).await,
             None => Ok(()),

@@ -1,7 +1,7 @@
-//! What a run may leave behind, and how it is ended for certain: processes, answering ports, files.
+//! Finds and removes what a run may leave behind: processes, open ports, files.
 //!
-//! Every agent is told its data directory and every process of a component its own one, and all of them lie below the one
-//! directory of this run. So what belongs to it can be told from all else on the machine.
+//! Every agent gets its data directory and every process of a component its own directory, and all of them are below the
+//! one directory of this run. So everything that belongs to the run can be recognised.
 
 use crate::plain_http;
 use rustix::process::{Pid, Signal, kill_process};
@@ -15,11 +15,11 @@ use std::{
 };
 use tokio::time::{Instant, sleep};
 
-/// By which environment variable a process of a component knows where it belongs.
+/// The environment variable that names the directory of a component's process.
 const MARK: &[u8] = b"HOLDFAST_DIRECTORY=";
-/// How long the kernel may take to end what was sent SIGKILL.
+/// How long the kernel may take to end a process after SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The pause before looking again.
+/// The pause before checking again.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The processes that belong to a directory, each with its command line.
@@ -43,15 +43,15 @@ fn belonging(pid: i32, directory: &Path) -> Option<String> {
     (is_agent || is_component()).then(|| String::from_utf8_lossy(&words.join(&b' ')).trim_end().to_owned())
 }
 
-/// Ends a process without asking it.
+/// Kills a process.
 pub(super) fn kill(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid) {
-        // It may have ended since it was looked at, which is what is wanted.
+        // It may have ended already, which is fine.
         let _ = kill_process(pid, Signal::KILL);
     }
 }
 
-/// Ends whatever runs for a directory, and removes it. Nobody may be about to start more.
+/// Ends all processes of a directory, and removes it. Nothing may be starting new ones.
 pub(super) async fn sweep(directory: &Path) {
     let began = Instant::now();
     while began.elapsed() < PATIENCE {
@@ -63,18 +63,18 @@ pub(super) async fn sweep(directory: &Path) {
             return;
         }
         if left.is_empty() {
-            // What cannot be removed now is tried again, and told by whoever looks at the end.
+            // What cannot be removed now is retried, and reported at the end.
             let _ = fs::remove_dir_all(directory);
         }
         sleep(PAUSE).await;
     }
 }
 
-/// The components that still answer, in words.
+/// The components that still answer, as text.
 pub(super) async fn answering(addresses: &[(String, SocketAddr)]) -> Vec<String> {
     let mut answering = Vec::new();
     for (component, address) in addresses {
-        // The port may be somebody else's by now; a component says its name.
+        // Another program may have the port by now; a component returns its name.
         if plain_http::get(*address, "/").await.is_ok_and(|text| text.starts_with(component)) {
             answering.push(format!("{component} answers at {address}"));
         }
@@ -82,7 +82,7 @@ pub(super) async fn answering(addresses: &[(String, SocketAddr)]) -> Vec<String>
     answering
 }
 
-/// The processes that belong to a directory, and the directory itself if it is there, in words.
+/// The processes that belong to a directory, and the directory itself if it exists, as text.
 pub(super) fn left(directory: &Path) -> Vec<String> {
     let processes = processes(directory);
     let mut left: Vec<String> = processes.iter().map(|(pid, line)| format!("process {pid}: {line}")).collect();

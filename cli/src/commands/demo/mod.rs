@@ -1,7 +1,7 @@
 //! `holdfast demo`: a manager, agents and a shop of real processes on this machine, under traffic, in five acts.
 //!
-//! Whatever happens (an error, Ctrl-C, the end), nothing of it stays: everything lives in one directory of its own, and
-//! whatever belongs to that directory is ended and removed.
+//! Whatever happens (an error, Ctrl-C, the end), nothing of it remains: everything is in one directory of its own, and all
+//! that belongs to that directory is ended and removed.
 
 mod acts;
 mod leftovers;
@@ -27,28 +27,28 @@ use tokio::signal::unix::{SignalKind, signal};
 /// Watch a web shop of real processes get another database, twice, under traffic
 ///
 /// Starts a manager, four agents and a shop on this machine, sends it steady traffic, replaces its database (with a pause,
-/// then without), kills an agent, and removes everything again. Takes less than a minute; Ctrl-C tidies up at any moment.
+/// then without), kills an agent, and removes everything again. Takes less than a minute; Ctrl-C cleans up at any moment.
 #[derive(Args)]
 #[command(after_help = "\
-Exit code 0: no request failed that should not have; 1: one did, or something is left; 130: interrupted.
+Exit code 0: every promised request was served; 1: one failed, or something is left behind; 130: interrupted.
 
 Example: holdfast demo")]
 pub(crate) struct Arguments {
-    /// Keep the journals and logs of all programs here, for `holdfast audit` and for looking around
+    /// Keep the journals and logs of all programs here, for `holdfast audit` and for inspection
     #[arg(long, value_name = "DIR", conflicts_with = "simulated")]
     keep: Option<PathBuf>,
-    /// Start nothing: show a smaller shop in the simulator, and every other way its story could have gone
+    /// Start nothing: show a smaller shop in the simulator, and every other possible order of events
     #[arg(long)]
     simulated: bool,
     /// Another seed, another order of events in the simulator
     #[arg(long, value_name = "N", default_value_t = 1, requires = "simulated")]
     seed: u64,
-    /// For programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// The manager speaks in this process: only what someone must look into.
+/// The manager runs in this process: it logs only errors.
 const LOGGED: &str = "error";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
@@ -82,7 +82,7 @@ async fn perform(arguments: &Arguments) -> Result<Ending, Failure> {
         Ok(None) => (Ok(None), None),
         Err(failure) => (Err(failure), None),
     };
-    // What went wrong can be looked into; what went well was kept before it was removed.
+    // After a failure the files are kept for inspection; after a success they were copied before they were removed.
     let kept = match (&arguments.keep, &stage, &played) {
         (Some(keep), Some(stage), Err(_)) => stage::copy(&stage.data(), keep),
         _ => Ok(()),
@@ -92,7 +92,7 @@ async fn perform(arguments: &Arguments) -> Result<Ending, Failure> {
     }
     let left = clear(&directory).await;
     let Some(mut record) = played? else {
-        let text = if left.is_empty() { "interrupted: everything is removed" } else { "interrupted" };
+        let text = if left.is_empty() { "interrupted: everything was removed" } else { "interrupted" };
         anstream::eprintln!("{text}");
         return Ok(Ending::Interrupted);
     };
@@ -112,7 +112,7 @@ async fn play(arguments: &Arguments, stage: &Stage) -> Result<Record, Failure> {
     Ok(play.record)
 }
 
-/// Ends everything that may be left, and tells what could not be ended.
+/// Ends everything that may be left, and prints what could not be ended.
 async fn clear(directory: &Path) -> Vec<String> {
     leftovers::sweep(directory).await;
     let left = leftovers::left(directory);

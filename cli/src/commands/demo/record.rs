@@ -1,4 +1,4 @@
-//! What was seen of a run: its acts, the lives of its components, its requests, its messages.
+//! What was observed of a run: its acts, the states of its components, its requests, its messages.
 
 use super::traffic::Request;
 use cloud_manager::document::{ComponentStatus, EventDocument, EventKind};
@@ -8,14 +8,14 @@ use model_check::{
 };
 use std::{ops::Range, time::Duration};
 
-/// What was seen of a run.
+/// What was observed of a run.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     /// When it began, in milliseconds since 1970.
     pub(super) began_ms: u64,
     /// Its acts.
     pub(super) acts: Vec<Act>,
-    /// What each component was from when on, in the order in which they are shown; and the agent that is killed.
+    /// The states of each component over time, in display order; and of the agent that is killed.
     pub(super) lives: Vec<(String, Vec<(u64, Condition)>)>,
     /// The messages of the protocol.
     pub(super) messages: Messages,
@@ -33,7 +33,7 @@ pub(super) struct Act {
     pub(super) serves_all: bool,
     /// When, in milliseconds since 1970.
     pub(super) stretch: Range<u64>,
-    /// What was sent in it.
+    /// The requests that were sent in it.
     pub(super) requests: Vec<Request>,
     /// The components that stopped in it.
     pub(super) stopped: Vec<String>,
@@ -41,7 +41,7 @@ pub(super) struct Act {
     pub(super) started: Vec<String>,
 }
 
-/// How something is, as far as people care.
+/// A condition, for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Condition {
     Absent,
@@ -51,7 +51,7 @@ pub(super) enum Condition {
     Stopping,
 }
 
-/// How many messages of each sort were received.
+/// The number of messages of each sort that were received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Messages {
     pub(super) orders: usize,
@@ -59,7 +59,7 @@ pub(super) struct Messages {
     pub(super) notices: usize,
 }
 
-/// What an audit says, in short.
+/// The result of an audit, in short.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Verdict {
     pub(super) steps: usize,
@@ -80,13 +80,13 @@ impl Act {
         self.requests.len() - self.served()
     }
 
-    /// How long the slowest good answer took.
+    /// The duration of the slowest successful answer.
     pub(super) fn slowest(&self) -> Option<Duration> {
         self.requests.iter().filter(|request| request.answer.is_ok()).map(|request| request.lasted).max()
     }
 
     /// Why a request failed that should not have.
-    pub(super) fn broken_promise(&self) -> Option<&str> {
+    pub(super) fn unexpected_failure(&self) -> Option<&str> {
         let failed = self.requests.iter().find_map(|request| request.answer.as_ref().err());
         failed.filter(|_| self.serves_all).map(String::as_str)
     }
@@ -105,7 +105,7 @@ impl Condition {
 
 impl Record {
     pub(super) fn is_good(&self) -> bool {
-        let promises_kept = self.acts.iter().all(|act| act.broken_promise().is_none());
+        let promises_kept = self.acts.iter().all(|act| act.unexpected_failure().is_none());
         promises_kept && self.left.is_empty() && self.audit.breach.is_none()
     }
 
@@ -114,7 +114,7 @@ impl Record {
         self.acts.last().map_or(self.began_ms, |act| act.stretch.end)
     }
 
-    /// What something was from when on; it is shown last if it is new.
+    /// The states of something over time; shown last if it is new.
     pub(super) fn life(&mut self, name: &str) -> &mut Vec<(u64, Condition)> {
         let place = self.lives.iter().position(|(it, _)| it == name).unwrap_or_else(|| {
             self.lives.push((name.to_owned(), Vec::new()));
@@ -123,7 +123,7 @@ impl Record {
         &mut self.lives[place].1
     }
 
-    /// Takes down an event; says which component has just started or stopped, if one has.
+    /// Records an event; returns the component that has just started or stopped, if any.
     pub(super) fn note(&mut self, event: &EventDocument, act: &mut Act) -> Option<(String, Condition)> {
         let component = event.component.clone()?;
         let condition = match event.what {
@@ -132,7 +132,7 @@ impl Record {
             _ => return None,
         };
         let life = self.life(&component);
-        // One that is restarted need not be seen at rest in between.
+        // A restart may be too quick to show the stopped state in between.
         let was_up = life.last().is_some_and(|(_, it)| matches!(it, Condition::Started | Condition::Stopping));
         life.push((event.at_ms, condition));
         match condition {
@@ -150,7 +150,7 @@ impl Record {
 }
 
 impl Messages {
-    /// Of the machines whose pasts these are.
+    /// Counts the messages of these recorded machines.
     pub(super) fn of(pasts: &[Past]) -> Self {
         let mut messages = Self::default();
         for past in pasts {
@@ -168,7 +168,7 @@ impl Messages {
 }
 
 impl Verdict {
-    /// On the machines whose pasts these are.
+    /// Audits these recorded machines.
     pub(super) fn on(pasts: &[Past]) -> Self {
         let audit = audit::audit(pasts);
         let breach = audit.breach.as_ref().map(|(after, breach)| format!("after {after} steps: {breach}"));

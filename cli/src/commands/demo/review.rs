@@ -1,4 +1,4 @@
-//! What a run has shown, in the end: for people and for programs.
+//! The result of a run, as text or JSON.
 
 use super::{
     record::{Act, Condition, Messages, Record, Verdict},
@@ -10,7 +10,7 @@ use std::{fmt::Write as _, time::Duration};
 
 const LEGEND: &str = "· stopped   ▒ starting or stopping   █ started, served   ✗ a request failed";
 
-/// For people.
+/// As text.
 pub(super) fn text(record: &Record) -> String {
     let mut text = format!("\n{}\n\n", bold("The whole run"));
     let mut line = |line: String| writeln!(text, "{line}").expect("writing to a string does not fail");
@@ -42,7 +42,7 @@ pub(super) fn text(record: &Record) -> String {
         line(format!("  {} ✗ {left}", label("left")));
     }
     for (number, act) in (1..).zip(&record.acts) {
-        if let Some(why) = act.broken_promise() {
+        if let Some(why) = act.unexpected_failure() {
             line(format!(
                 "  {} ✗ {} requests of act {number} failed that should not have: {why}",
                 label("failed"),
@@ -60,8 +60,8 @@ pub(super) fn text(record: &Record) -> String {
 }
 
 const NEXT: [(&str, &str); 3] = [
-    ("holdfast demo --keep run && holdfast audit run --chart text", "the same, and every message of it as a chart"),
-    ("holdfast demo --simulated", "every way such a story could have gone"),
+    ("holdfast demo --keep run && holdfast audit run --chart text", "the same, and a chart of every message"),
+    ("holdfast demo --simulated", "every possible order of events"),
     (
         "holdfast explore examples/make-before-break.txt --crashes 1",
         "the second replacement, and a crash at any moment",
@@ -85,7 +85,7 @@ fn audit(verdict: &Verdict) -> String {
     }
 }
 
-/// For programs.
+/// As JSON.
 pub(super) fn json(record: &Record) -> Value {
     let since = |at_ms: u64| at_ms.saturating_sub(record.began_ms);
     let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);

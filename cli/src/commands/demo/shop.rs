@@ -14,17 +14,17 @@ use serde_json::json;
 use std::{collections::BTreeMap, path::Path};
 
 pub(super) const VMS: [&str; 4] = ["front", "east", "west", "store"];
-/// Where requests come in.
+/// The component that receives requests.
 pub(super) const FRONT: &str = "web";
 /// The component that is restarted through an agent that came back.
 pub(super) const CACHE: &str = "cache";
-/// The VM whose agent is killed: the cache and one of the applications live there.
+/// The VM whose agent is killed: the cache and one of the applications run there.
 pub(super) const STRUCK: &str = "east";
 
 const APPS: [(&str, &str); 2] = [("app-1", "east"), ("app-2", "west")];
 const DATABASE_VM: &str = "store";
 
-/// The name of the how-many-th database.
+/// The name of the database with this number.
 pub(super) fn database(number: u32) -> String {
     format!("database-{number}")
 }
@@ -35,7 +35,7 @@ pub(super) fn components() -> Vec<String> {
     [FRONT.to_owned()].into_iter().chain(apps).chain([CACHE.to_owned()]).chain((1..=3).map(database)).collect()
 }
 
-/// Everything there is at first.
+/// The initial shop.
 pub(super) fn deploy(program: &Path) -> NewChange {
     let vm = |name: &&str| EditDocument::AddVm(NewVm { name: (*name).into(), cloud: Some("local".into()) });
     let mut edits: Vec<EditDocument> = VMS.iter().map(vm).collect();
@@ -54,19 +54,19 @@ pub(super) fn deploy(program: &Path) -> NewChange {
     NewChange { edits, ..NewChange::default() }
 }
 
-/// Another database in the place of the one that is there.
+/// Replaces the present database by another one.
 pub(super) fn replace_database(program: &Path, number: u32, strategy: Strategy) -> NewChange {
     let mut edits = vec![EditDocument::RemoveComponent(database(number - 1))];
     edits.extend(with_database(program, number));
     NewChange { strategy, edits, ..NewChange::default() }
 }
 
-/// One component stops and starts again.
+/// Restarts one component.
 pub(super) fn restart(component: &str) -> NewChange {
     NewChange { edits: vec![EditDocument::RestartComponent(component.into())], ..NewChange::default() }
 }
 
-/// Nothing stays.
+/// Removes everything.
 pub(super) fn remove_everything() -> NewChange {
     let edits = VMS.iter().map(|vm| EditDocument::RemoveVm((*vm).into())).collect();
     NewChange { edits, ..NewChange::default() }

@@ -1,4 +1,4 @@
-//! `holdfast demo --simulated`: the running example, act by act, and then every way it could have gone.
+//! `holdfast demo --simulated`: the running example, act by act, and then every other possible order of events.
 
 use crate::{
     Ending,
@@ -28,27 +28,27 @@ const STAGE: &str = "
   └───────────┘          └──────────────┘          └───────────────┘
 ";
 
-/// What each request of the story is about.
+/// What each request of the scenario is about.
 const ACTS: [(&str, &str); 3] = [
     (
-        "Everything goes up",
-        "The manager says what there is, in any order. Nobody says who starts when: mysql needs nobody, tomcat waits until\n\
-         it is lent mysql, apache until it is lent tomcat.",
+        "Everything starts",
+        "The manager says what there is, in any order. The order of starts is not stated: mysql needs nothing, tomcat waits\n\
+        until it is lent mysql, apache until it is lent tomcat.",
     ),
     (
         "mysql is removed",
-        "A provider stops only when every loan is home. vm3 asks vm2 to give mysql back; tomcat is still lent to apache, so\n\
-         vm2 asks vm1 first. They stop in that order, and the agents need no manager for it.",
+        "A provider stops only when every loan is home. vm3 recalls mysql from vm2; tomcat is still lent to apache, so vm2\n\
+        recalls it from vm1 first. They stop in that order, and the agents need no manager for it.",
     ),
     (
         "mysql' is added",
-        "It starts at once and is lent to tomcat; tomcat starts and is lent to apache. Profiler and object cache have been up\n\
-         all the time.",
+        "It starts at once and is lent to tomcat; tomcat starts and is lent to apache. Profiler and object cache have been\n\
+         running all the time.",
     ),
 ];
 
 const NEXT: [(&str, &str); 4] = [
-    ("holdfast explore examples/make-before-break.txt", "a replacement that stops nobody"),
+    ("holdfast explore examples/make-before-break.txt", "a replacement that stops no client"),
     ("holdfast explore examples/make-before-break.txt --crashes 1", "and a crash at any moment"),
     ("holdfast simulate examples/running-example.txt --crashes 2", "a hundred random runs, with crashes"),
     ("holdfast simulate examples/running-example.txt --seed 7", "one of them in detail"),
@@ -66,12 +66,12 @@ pub(super) fn run(seed: u64, json: bool) -> Result<Ending, Failure> {
     }
     screen::print(&format!(
         "{}\n{STAGE}",
-        bold("A web shop on three machines. Its database leaves, and another one comes.")
+        bold("A web shop on three machines. Its database is removed, and another one is added.")
     ))?;
     show_acts(&scenario, &report)?;
     screen::print(&format!("\n{}\n\n{}", bold("The whole run"), summary::timeline(&scenario, &report)))?;
     screen::print(&format!("\n{}", summary::summary(&scenario, &report)))?;
-    screen::print(&format!("\n{}\n\n", bold("And every other way it could have gone")))?;
+    screen::print(&format!("\n{}\n\n", bold("Every other possible order of events")))?;
     let verdict = explore::search(&scenario, Settings::default());
     screen::print(&verdict.to_string())?;
     let next: String = NEXT.iter().map(|(line, what)| format!("  {line:<60} {what}\n")).collect();
@@ -79,7 +79,7 @@ pub(super) fn run(seed: u64, json: bool) -> Result<Ending, Failure> {
     Ok(if breach.is_none() && verdict.is_good() { Ending::Done } else { Ending::Refuted })
 }
 
-/// A chart for each request: from the moment it is made until the next one is.
+/// A chart for each request: from its submission to the next one.
 fn show_acts(scenario: &Scenario, report: &Report) -> Result<(), Failure> {
     let actions = report.trace.iter().flat_map(|trace| trace.actions.iter().copied());
     let mut world = scenario.world();

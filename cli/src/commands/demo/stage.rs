@@ -1,4 +1,4 @@
-//! The stage of the demo: a directory of its own, a manager in this process, and agents as processes of their own.
+//! The environment of the demo: a directory of its own, a manager in this process, and agents as separate processes.
 
 use crate::failure::Failure;
 use cloud_manager::{
@@ -18,30 +18,30 @@ use std::{
 use tokio::time::timeout;
 use vm_agent::Presence;
 
-/// How long the manager may take to say farewell.
+/// Time limit for the manager to disconnect.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Inside the directory: what the manager keeps, and below it what its agents keep.
+/// The manager's data directory inside the demo's; its agents' are below it.
 const MANAGER: &str = "manager";
-/// What a component of the shop writes before its address.
+/// What a component of the shop prints before its address.
 const LISTENS: &str = "listens on ";
 
-/// Where the demo takes place.
+/// The environment of the demo.
 pub(super) struct Stage {
     directory: PathBuf,
     manager: Running,
-    /// Talks to the manager as any operator does.
+    /// A client of the manager.
     pub(super) client: Client,
-    /// This very program: agents and components run it too.
+    /// This executable: agents and components run it, too.
     pub(super) program: PathBuf,
 }
 
 impl Stage {
-    /// A name for the directory that nobody else uses.
+    /// A unique name for the directory.
     pub(super) fn directory() -> PathBuf {
         std::env::temp_dir().join(format!("holdfast-demo-{}-{}", std::process::id(), Moment::now().0))
     }
 
-    /// Makes the directory and starts the manager in it.
+    /// Creates the directory and starts the manager in it.
     pub(super) async fn open(directory: &Path) -> Result<Self, Failure> {
         let made = DirBuilder::new().mode(0o700).create(directory);
         made.map_err(|error| Failure::Write(directory.to_owned(), error))?;
@@ -61,39 +61,39 @@ impl Stage {
         Ok(Self { directory: directory.to_owned(), manager, client, program })
     }
 
-    /// The manager's data directory; those of its agents lie below.
+    /// The manager's data directory; those of its agents are below.
     pub(super) fn data(&self) -> PathBuf {
         self.directory.join(MANAGER)
     }
 
-    /// The agent of a VM, if it runs.
+    /// The agent of a VM, if it is running.
     pub(super) async fn agent(&self, vm: &str) -> Result<Option<Presence>, Failure> {
         let vms: Vec<Vm> = self.client.get("/v1/vms").await?;
         let id = vms.iter().find(|it| it.name == vm).and_then(|it| it.id);
         Ok(id.and_then(|id| Presence::of(&self.data().join(LOCAL).join(format!("vm-{id}")))))
     }
 
-    /// Where a component of the shop listens, as it says itself.
+    /// The address of a component of the shop, as it reports it.
     pub(super) async fn address(&self, component: &str) -> Result<SocketAddr, Failure> {
         let log = self.client.text(&format!("/v1/components/{}/logs", segment(component))).await?;
         let said = log.lines().rev().find_map(|line| line.split_once(LISTENS)?.1.trim().parse().ok());
-        said.ok_or_else(|| Failure::Demo(format!("{component} does not say where it listens")))
+        said.ok_or_else(|| Failure::Demo(format!("{component} does not report its address")))
     }
 
-    /// Directories of VMs that are still there.
+    /// Directories of VMs that still exist.
     pub(super) fn vm_directories(&self) -> Vec<String> {
         let entries = fs::read_dir(self.data().join(LOCAL)).into_iter().flatten().flatten();
         entries.map(|entry| format!("directory {}", entry.path().display())).collect()
     }
 
-    /// Ends the manager. Agents outlive it.
+    /// Stops the manager. Agents outlive it.
     pub(super) async fn close(self) {
-        // Whoever does not take its leave in time is left alone: nothing of this is needed again.
+        // Peers that do not disconnect in time are dropped: nothing of this is needed again.
         let _ = timeout(FAREWELL, self.manager.close()).await;
     }
 }
 
-/// Copies a directory with all that is in it, as it is at this moment; what vanishes meanwhile is left out.
+/// Copies a directory with everything in it, as it is now; files that vanish meanwhile are left out.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(to);
     made.map_err(|error| Failure::Write(to.to_owned(), error))?;

@@ -1,4 +1,4 @@
-//! The lives of all components as bars, as wide as the screen.
+//! The states of all components as bars, as wide as the screen.
 
 use super::record::{Condition, Record};
 use std::ops::Range;
@@ -49,7 +49,7 @@ fn acts(record: &Record, ruler: Ruler) -> String {
     ruler.stretches().map(sign).collect()
 }
 
-/// Of all that something was in a stretch of time, what should be seen most of all.
+/// The most notable state of something within a stretch of time.
 fn during(life: &[(u64, Condition)], stretch: &Range<u64>) -> Condition {
     let before = life.iter().rev().find(|(at, _)| *at <= stretch.start).map(|(_, condition)| *condition);
     let within =
@@ -83,7 +83,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_is_short_is_seen_all_the_same() {
+    fn short_states_are_visible() {
         let request = |at_ms, answer| Request { at_ms, lasted: Duration::ZERO, answer };
         let act = |stretch, requests| Act { stretch, requests, ..Act::default() };
         let good = || Ok("web".to_owned());

@@ -1,4 +1,4 @@
-//! Steady traffic: a request to the front of the shop every few milliseconds, and what became of each.
+//! Steady traffic: a request to the front of the shop every few milliseconds, and the result of each.
 
 use crate::{failure::Failure, plain_http};
 use runtime::engine::Moment;
@@ -16,10 +16,10 @@ use tokio::{
 
 /// The pause between two requests: 50 of them in a second.
 const PAUSE: Duration = Duration::from_millis(20);
-/// If nothing is served for so long, nothing will be.
+/// If nothing is served for this long, the demo fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What became of one request.
+/// The result of one request.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     /// When it was sent, in milliseconds since 1970.
@@ -30,7 +30,7 @@ pub(super) struct Request {
     pub(super) answer: Result<String, String>,
 }
 
-/// How many there were of each.
+/// The numbers of each result.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     sent: usize,
@@ -43,33 +43,33 @@ struct Log {
     counts: watch::Sender<Counts>,
 }
 
-/// Requests that keep coming until this is dropped.
+/// Sends requests until it is dropped.
 pub(super) struct Traffic {
     log: Arc<Log>,
     sending: AbortHandle,
 }
 
 impl Traffic {
-    /// Begins to send requests to this address.
+    /// Starts to send requests to this address.
     pub(super) fn to(address: SocketAddr) -> Self {
         let log = Arc::new(Log { requests: Mutex::default(), counts: watch::Sender::default() });
         let sending = tokio::spawn(send(address, Arc::clone(&log))).abort_handle();
         Self { log, sending }
     }
 
-    /// Waits until so many more are served.
+    /// Waits until this many more are served.
     pub(super) async fn served(&self, more: usize) -> Result<(), Failure> {
         let goal = self.log.counts.borrow().served + more;
         self.reach(|counts| counts.served >= goal).await
     }
 
-    /// Waits until all that were sent are answered, one way or the other.
+    /// Waits until all requests that were sent are answered, one way or the other.
     pub(super) async fn settled(&self) -> Result<(), Failure> {
         let sent = self.log.counts.borrow().sent;
         self.reach(|counts| counts.answered >= sent).await
     }
 
-    /// Sends no more.
+    /// Stops sending.
     pub(super) async fn stop(&self) -> Result<(), Failure> {
         self.sending.abort();
         self.settled().await
@@ -85,7 +85,7 @@ impl Traffic {
         }
     }
 
-    /// What was sent in a stretch of time.
+    /// The requests in a stretch of time.
     pub(super) fn during(&self, time: Range<u64>) -> Vec<Request> {
         let requests = self.log.requests.lock().unwrap_or_else(PoisonError::into_inner);
         requests.iter().filter(|request| time.contains(&request.at_ms)).cloned().collect()
@@ -114,7 +114,7 @@ async fn send(address: SocketAddr, log: Arc<Log>) {
         ticks.tick().await;
         log.counts.send_modify(|counts| counts.sent += 1);
         let log = Arc::clone(&log);
-        // Each on its own: the next one is sent whether this one is answered or not.
+        // In a task of its own: the next one is sent whether this one is answered or not.
         tokio::spawn(async move {
             let (at_ms, began) = (Moment::now().0, Instant::now());
             let answer = plain_http::get(address, "/").await;

@@ -42,7 +42,7 @@ impl<'a> Inquiry<'a> {
             Health::Suspected(_) => {
                 self.wrong_vm(depth, vm, format!("vm {name} does not answer; its components may still be running"));
                 self.remedy(format!(
-                    "start the agent of vm {name}again, or repair the network between it and the manager"
+                    "start the agent of vm {name} again, or repair the network between it and the manager"
                 ));
                 self.remedy(format!("holdfast vm lost {word} declares it lost, if it will never come back"));
             }
@@ -91,7 +91,8 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// An operation that is not ordered yet waits for a change. Which one is not recorded, so all changes in progress are listed.
+    /// An operation that is not ordered yet waits for a change. Which one is not recorded, so all changes in progress
+    /// are listed.
     pub(super) fn all_changes(&mut self, depth: usize) {
         let changes: Vec<&ChangeState> = self.changes.iter().collect();
         self.each(depth, &changes, Self::change);
@@ -136,7 +137,7 @@ impl<'a> Inquiry<'a> {
                 let found = book.component(name);
                 found.into_iter().for_each(|it| self.component(depth, it, Desired::AsExpected));
             }
-            Waiting::Binding(wire) => self.push(depth, wire.clone(), format!("{wire} hasto be returned")),
+            Waiting::Binding(wire) => self.push(depth, wire.clone(), format!("{wire} has to be returned")),
         }
     }
 }

@@ -19,14 +19,14 @@ pub(in crate::api) fn missing(manager: View<'_>, name: &Name) -> Result<Why, Str
             (false, false) => None,
         }
     });
-    let (what, application, mended) = asked.ok_or_else(|| unknown(manager, name))?;
+    let (what, application, target) = asked.ok_or_else(|| unknown(manager, name))?;
     let says = format!("{name} is missing: application {application} requests it, but it does not exist");
     Ok(Why {
         name: name.to_string(),
         what: what.into(),
         well: false,
         reasons: vec![Reason { about: name.to_string(), says, ..Reason::default() }],
-        remedies: vec![format!("holdfast reconcile {mended} creates it")],
+        remedies: vec![format!("holdfast reconcile {target} creates it")],
     })
 }
 

@@ -1,6 +1,6 @@
-//! Why something is not as expected. Follows the chain of causes from a component to what it waits for, across machines, until
-//! it finds a component or VM that waits for nothing: it has failed, is busy, or does not answer, and there an operator can
-//! act.
+//! Why something is not as expected. Follows the chain of causes from a component to what it waits for, across
+//! machines, until it finds a component or VM that waits for nothing: it has failed, is busy, or does not answer, and
+//! there an operator can act.
 //!
 //! The book has the state of each one and the history since when; nothing here asks any other program. Each thing is
 //! explained once, so that a chain ends even where there is a cycle.
@@ -28,8 +28,8 @@ const FOLLOWED_MAX: usize = 5;
 /// Maximum length of a chain.
 const REASONS_MAX: usize = 60;
 
-/// Why everything with that name is as it is: a VM, a component, and perhaps one that is being removed while its replacement
-/// has the same name. `None` if there is nothing with that name.
+/// Why everything with that name is as it is: a VM, a component, and perhaps one that is being removed while its
+/// replacement has the same name. `None` if there is nothing with that name.
 pub(in crate::api) fn why(machine: &CloudManager, clouds: &Clouds, history: &History, name: &Name) -> Vec<Why> {
     let book = machine.book();
     let changes: Vec<ChangeState> = machine.changes().collect();

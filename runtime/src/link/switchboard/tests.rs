@@ -1,5 +1,5 @@
-//! What an older connection still says, after a newer one was taken up, must not be heard. The task that reads may have
-//! spoken just before it was stopped, so the happenings are handed in here by the test, in the worst order.
+//! Frames of an older connection must be ignored once a newer one is in use. The reading task may have queued events just
+//! before it was stopped, so the test injects the events itself, in the worst order.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ use crate::link::hostile_tests::{THEM, US, certify, hello, loopback, said};
 use crate::quic;
 
 #[tokio::test]
-async fn an_older_connection_is_not_heard_once_a_newer_one_stands() {
+async fn an_older_connection_is_ignored_once_a_newer_one_is_in_use() {
     let directory = std::env::temp_dir().join(format!("holdfast-switchboard-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
     let authority = Authority::create_or_load(&directory, 3600, Timestamp::now()).unwrap();
@@ -32,15 +32,15 @@ async fn an_older_connection_is_not_heard_once_a_newer_one_stands() {
     assert!(newer > older);
     while board.news.next_event().is_some() {}
 
-    // Everything the older one can still have said: nothing of it changes anything.
-    board.hear(heard(older, 1, b"late"));
+    // Every event that the older one may have queued: none of them changes anything.
+    board.hear(frames(older, 1, b"late"));
     board.hear(SocketEvent::Written { peer: THEM, generation: older });
     let ending = Ending::Lost("late".to_owned());
     board.hear(SocketEvent::Ended { peer: THEM, generation: older, ending });
     assert!(board.news.is_empty());
     assert!(board.is_present(THEM, newer));
-    // The newer one is heard, and the number that came late is still the next.
-    board.hear(heard(newer, 1, b"now"));
+    // The newer one counts, and the number that came late is still the next.
+    board.hear(frames(newer, 1, b"now"));
     let event = Event::Received { peer: THEM, number: MessageNumber(1), payload: b"now".to_vec() };
     assert_eq!(board.news.next_event(), Some(event));
 }
@@ -53,7 +53,7 @@ fn board(us: &Identity) -> Switchboard {
     Switchboard::new(US, Incarnation(1), endpoint, dialling, Settings::default(), links, revoked).unwrap()
 }
 
-/// A connection of the peer, welcomed and shown to the switchboard; returned so that it stays open.
+/// A connection of the peer, accepted and passed to the switchboard; returned so that it stays open.
 async fn take_up(board: &mut Switchboard, caller: &Endpoint, them: &Identity, ordinal: u64) -> Connection {
     let config = quic::client(tls::client(them, Purpose::Link).unwrap()).unwrap();
     let connecting = caller.connect_with(config, board.endpoint.local_addr().unwrap(), &host_name(US)).unwrap();
@@ -67,7 +67,7 @@ async fn take_up(board: &mut Switchboard, caller: &Endpoint, them: &Identity, or
     dialled
 }
 
-fn heard(generation: u64, number: u64, payload: &[u8]) -> SocketEvent {
+fn frames(generation: u64, number: u64, payload: &[u8]) -> SocketEvent {
     let frame = Frame::Message { number: MessageNumber(number), payload: payload.to_vec() };
     SocketEvent::Heard { peer: THEM, generation, frames: vec![frame] }
 }

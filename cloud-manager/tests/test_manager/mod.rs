@@ -1,8 +1,8 @@
-//! A manager for tests: a real machine with real agents behind it, all in memory, and the real API in front of it on a
-//! socket of this machine.
+//! A manager for tests: a real machine with real agents, all in memory, and the real API in front of it on a loopback
+//! socket.
 //!
-//! Hosts do as they are asked, at once, unless a test holds something back. Time is made up: each event comes a tenth of
-//! a second after the one before, so that what people see is the same each time.
+//! Hosts carry out tasks at once, unless a test holds something back. Time is simulated: each event happens a tenth of a
+//! second after the previous one, so that what is shown is the same each time.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 #[path = "../../../protocol/tests/stage/mod.rs"]
@@ -40,37 +40,37 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-/// When the first event happens: in November 2023.
+/// The time of the first event: in November 2023.
 const BEGINNING_MS: u64 = 1_700_000_000_000;
 
-/// A manager that is running until it is dropped.
-pub(crate) struct Stand {
+/// A manager that runs until it is dropped.
+pub(crate) struct TestManager {
     pub(crate) access: Access,
     pub(crate) address: SocketAddr,
     pub(crate) folder: PathBuf,
     pub(crate) tokens: Arc<Tokens>,
-    scenes: mpsc::UnboundedSender<Scene>,
+    actions: mpsc::UnboundedSender<Action>,
     halt: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-type Scene = Box<dyn FnOnce(&mut Theatre) + Send>;
+type Action = Box<dyn FnOnce(&mut Backend) + Send>;
 
-impl Stand {
+impl TestManager {
     pub(crate) fn new(name: &str) -> Self {
         Self::with(name, Settings::default(), 100_000)
     }
 
-    /// A manager with these settings that keeps so many events.
+    /// A manager with these settings that stores this many events.
     pub(crate) fn with(name: &str, settings: Settings, events_max: usize) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stand").join(name);
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("manager").join(name);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder for the test can be made");
         let tokens = Arc::new(Tokens::open(&folder.join("tokens.json")).expect("there are no tokens yet"));
         let (token, _) = tokens.create("first", Role::Admin, BEGINNING_MS).expect("a token can be made");
         let certificate = Certificate::open(&folder.join("certificate.json"), &["127.0.0.1".into()]);
         let certificate = certificate.expect("a certificate can be made");
-        let (scenes, watched) = mpsc::unbounded_channel();
+        let (actions, watched) = mpsc::unbounded_channel();
         let (halt, halted) = oneshot::channel();
         let (ready, is_ready) = blocking::channel();
         let (tls, keys) = (certificate.server().expect("TLS can be set up"), Arc::clone(&tokens));
@@ -79,8 +79,8 @@ impl Stand {
             runtime.expect("a runtime can be built").block_on(async move {
                 let (calls, taken) = mpsc::channel(64);
                 let (newest, seen) = watch::channel(0);
-                let theatre = Theatre::new(newest, events_max);
-                let playing = tokio::spawn(theatre.play(taken, watched));
+                let backend = Backend::new(newest, events_max);
+                let playing = tokio::spawn(backend.run_calls(taken, watched));
                 let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
                 ready.send(listener.local_addr().expect("it is bound")).expect("the test waits for it");
                 let api = Api::new(ManagerHandle::new(calls, seen), keys, settings);
@@ -92,7 +92,7 @@ impl Stand {
         let access =
             Access { url: format!("https://{address}"), certificate: certificate.pem().into(), token, data: None };
         access.write(&folder.join("access.json")).expect("an access file can be written");
-        Self { access, address, folder, tokens, scenes, halt: Some(halt), thread: Some(thread) }
+        Self { access, address, folder, tokens, actions, halt: Some(halt), thread: Some(thread) }
     }
 
     /// A client with the first token.
@@ -101,7 +101,7 @@ impl Stand {
     }
 
     /// A client with a new token of this role.
-    pub(crate) fn client_who_may(&self, role: Role) -> Client {
+    pub(crate) fn client_with_role(&self, role: Role) -> Client {
         let (token, _) = self.tokens.create("test", role, BEGINNING_MS).expect("a token can be made");
         self.client_with(&token)
     }
@@ -110,33 +110,33 @@ impl Stand {
         Client::new(&Access { token: token.into(), ..self.access.clone() }).expect("the access file is good")
     }
 
-    /// From now on, nothing of this sort happens; all else does.
+    /// From now on, events of this sort are held back; all others happen.
     pub(crate) fn hold_back(&self, held_back: impl Fn(Move) -> bool + Send + 'static) {
-        self.direct(move |theatre| {
-            theatre.held_back = Box::new(held_back);
-            theatre.run();
+        self.act(move |backend| {
+            backend.held_back = Box::new(held_back);
+            backend.run();
         });
     }
 
-    /// From now on, everything happens.
-    pub(crate) fn let_go(&self) {
+    /// From now on, nothing is held back.
+    pub(crate) fn release(&self) {
         self.hold_back(|_| false);
     }
 
-    /// Does something to the stage, and lets everything happen that is not held back.
-    pub(crate) fn direct<T: Send + 'static>(&self, scene: impl FnOnce(&mut Theatre) -> T + Send + 'static) -> T {
+    /// Acts on the system behind the manager, then runs everything that is not held back.
+    pub(crate) fn act<T: Send + 'static>(&self, action: impl FnOnce(&mut Backend) -> T + Send + 'static) -> T {
         let (done, is_done) = blocking::channel();
-        let scene = move |theatre: &mut Theatre| {
-            let result = scene(theatre);
-            theatre.observe();
-            theatre.run();
+        let action = move |backend: &mut Backend| {
+            let result = action(backend);
+            backend.observe();
+            backend.run();
             done.send(result).expect("the test waits for it");
         };
-        assert!(self.scenes.send(Box::new(scene)).is_ok(), "the manager runs");
+        assert!(self.actions.send(Box::new(action)).is_ok(), "the manager runs");
         is_done.recv().expect("the manager runs")
     }
 
-    /// A connection on which anything can be said.
+    /// A connection on which anything can be sent.
     pub(crate) async fn raw(&self) -> TlsStream<TcpStream> {
         let mut roots = RootCertStore::empty();
         let certificate = CertificateDer::from_pem_slice(self.access.certificate.as_bytes());
@@ -160,7 +160,7 @@ impl Stand {
     }
 }
 
-impl Drop for Stand {
+impl Drop for TestManager {
     fn drop(&mut self) {
         if !thread::panicking() {
             self.halt();
@@ -168,7 +168,7 @@ impl Drop for Stand {
     }
 }
 
-/// An application without anything in it.
+/// An empty application.
 fn shop() -> ApplicationState {
     let files = ApplicationFiles {
         main: "shop.yaml".into(),
@@ -180,11 +180,11 @@ fn shop() -> ApplicationState {
     ApplicationState { versions: vec![version], expansion, rollout: None, last_rollout: Vec::new() }
 }
 
-/// Everything behind the manager.
-pub(crate) struct Theatre {
+/// The system behind the manager.
+pub(crate) struct Backend {
     pub(crate) stage: Stage,
     pub(crate) held_back: Box<dyn Fn(Move) -> bool + Send>,
-    /// The components whose every task fails.
+    /// The components whose tasks all fail.
     pub(crate) failing: BTreeSet<String>,
     clouds: Clouds,
     applications: BTreeMap<Name, Arc<ApplicationState>>,
@@ -195,7 +195,7 @@ pub(crate) struct Theatre {
     newest: watch::Sender<u64>,
 }
 
-impl Theatre {
+impl Backend {
     fn new(newest: watch::Sender<u64>, events_max: usize) -> Self {
         Self {
             stage: Stage::new(),
@@ -211,11 +211,11 @@ impl Theatre {
         }
     }
 
-    async fn play(mut self, mut calls: mpsc::Receiver<Call>, mut scenes: mpsc::UnboundedReceiver<Scene>) {
+    async fn run_calls(mut self, mut calls: mpsc::Receiver<Call>, mut actions: mpsc::UnboundedReceiver<Action>) {
         loop {
             tokio::select! {
                 Some(call) = calls.recv() => self.take(call),
-                Some(scene) = scenes.recv() => scene(&mut self),
+                Some(action) = actions.recv() => action(&mut self),
                 else => return,
             }
         }
@@ -273,7 +273,7 @@ impl Theatre {
         }
     }
 
-    /// The operator asks.
+    /// Submits a request of the operator.
     pub(crate) fn ask(&mut self, request: Request) -> News {
         let words = asked::in_words(&request);
         let news = self.stage.ask(request);
@@ -281,7 +281,7 @@ impl Theatre {
         news
     }
 
-    /// Lets everything happen that is not held back.
+    /// Runs everything that is not held back.
     pub(crate) fn run(&mut self) {
         while let Some(next) = self.stage.moves().into_iter().find(|it| !(self.held_back)(*it)) {
             match self.failing.iter().find(|name| self.is_task_of(next, name)).cloned() {

@@ -1,10 +1,10 @@
-//! What a person does about something that failed is never held up by the change that waits for it.
+//! An operator can always act on a failure, even while a change waits for it.
 
 use crate::site::Site;
 use cloud_manager::document::EventKind;
 use std::path::{Path, PathBuf};
 
-/// An application whose providers fail to start, or to be purged, for as long as a file is there.
+/// An application whose providers fail to start, or to be purged, as long as a file exists.
 fn file(site: &Site, name: &str, components: &str) -> PathBuf {
     let bad = |what: &str| site.place.join(what).display().to_string();
     let (start, purge) = (bad("start.bad"), bad("purge.bad"));
@@ -37,7 +37,7 @@ fn apply(site: &Site, path: &Path) -> String {
     site.done(&["apply", path.to_str().unwrap(), "--yes"])
 }
 
-/// Makes it so that something fails, and then not any more.
+/// Makes something fail, or not any more.
 fn bad(site: &Site, what: &str, is: bool) {
     let path = site.place.join(what);
     if is { std::fs::write(path, "").unwrap() } else { std::fs::remove_file(path).unwrap() }
@@ -53,12 +53,12 @@ fn started(names: &[&str]) -> Vec<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_retry_is_heard_in_the_middle_of_a_change() {
+async fn a_retry_is_carried_out_in_the_middle_of_a_change() {
     let site = Site::open("retry-in-the-middle");
     let old = "  old: { type: Provider }\n  c: { type: Client, bind: { p: old } }\n";
     apply(&site, &file(&site, "one.yaml", old));
     bad(&site, "start.bad", true);
-    // Make before break: the new one fails to start, and the old one is still to be removed.
+    // Make before break: the new one fails to start, and the old one is not removed yet.
     let new = "  new: { type: Provider }\n  c: { type: Client, bind: { p: new } }\n";
     let path = file(&site, "two.yaml", new);
     let refused = site.refused(&["apply", path.to_str().unwrap(), "--yes", "--strategy", "up-then-down"]);
@@ -74,7 +74,7 @@ async fn a_retry_is_heard_in_the_middle_of_a_change() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rollback_goes_on_while_the_failed_change_still_waits() {
+async fn a_rollback_proceeds_while_the_failed_change_still_waits() {
     let site = Site::open("rollback");
     let components = |count: u32| {
         format!("  p: {{ type: Provider, count: {count} }}\n  c: {{ type: Client, bind: {{ p: all }} }}\n")
@@ -93,7 +93,7 @@ async fn a_rollback_goes_on_while_the_failed_change_still_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_that_cannot_be_purged_is_helped_although_another_has_its_name() {
+async fn a_failed_purge_can_be_retried_although_another_component_has_the_same_name() {
     let site = Site::open("purge");
     let components = |word: &str| format!("  p: {{ type: Provider, parameters: {{ word: {word} }} }}\n");
     apply(&site, &file(&site, "one.yaml", &components("one")));
@@ -111,7 +111,7 @@ async fn one_that_cannot_be_purged_is_helped_although_another_has_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_vm_that_never_came_is_removed_with_what_was_to_run_on_it() {
+async fn a_vm_that_never_joined_is_removed_with_its_components() {
     let site = Site::open("ghost");
     site.done(&["vm", "add", "ghost", "--no-wait"]);
     site.done(&["component", "add", "g", "--on", "ghost", "--start", "exec sleep 1000", "--no-wait"]);
