@@ -469,7 +469,7 @@ async fn a_change_in_progress_can_be_followed_again() {
     );
     fs::write(site.place.join("slow.yaml"), text).unwrap();
     site.done(&["apply", "slow.yaml", "--yes", "--no-wait"]);
-    assert!(site.done(&["show", "1"]).contains("under way"));
+    assert!(site.done(&["show", "1"]).contains("in progress"));
     let mut follower = Command::new(HOLDFAST)
         .args(["show", "1", "--follow"])
         .env("HOLDFAST_ACCESS", site.data().join("access.json"))
