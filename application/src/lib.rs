@@ -42,6 +42,7 @@ mod port_conflicts;
 mod problem;
 mod readiness;
 mod reading;
+mod restrictions;
 mod rolling;
 mod same;
 mod schema;

@@ -234,9 +234,10 @@ fn replaced(replace: &Replace) -> Result<Ending, Failure> {
 /// Components for people. Who died is told only where somebody did.
 pub(crate) fn shown(components: &[Component]) -> String {
     let row = |it: &Component| {
-        let state = match &it.failed_operation {
-            Some(operation) => format!("failed to {operation}"),
-            None => it.state.to_string(),
+        let state = match (&it.failed_operation, &it.retrying) {
+            (Some(operation), _) => format!("failed to {operation}"),
+            (None, Some(retrying)) if retrying.crash_looping => "crash-looping".to_owned(),
+            (None, _) => it.state.to_string(),
         };
         let leaving = if it.leaving { ", leaving" } else { "" };
         let since = it.since_ms.map(moment::date_and_time).unwrap_or_default();

@@ -94,6 +94,11 @@ fn attention(status: &Status) -> String {
         let failed = |it: &&Component| {
             it.failed_operation.as_ref().is_some_and(|op| line.starts_with(&format!("{}: {op} failed", it.name)))
         };
+        let begins = |name: &str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', ':']));
+        let retried = |it: &&Component| begins(&it.name) && it.retrying.is_some();
+        if let Some(retrying) = status.components.iter().find(retried).and_then(|it| it.retrying.as_ref()) {
+            text += &reason::rest(&retrying.detail);
+        }
         let component = status.components.iter().find(failed);
         let Some(detail) = component.and_then(|it| it.failure.as_deref()) else { continue };
         let operation = component.and_then(|it| it.failed_operation.as_deref());
@@ -104,9 +109,11 @@ fn attention(status: &Status) -> String {
 
 /// A status for people.
 fn shown(status: &Status) -> String {
-    let Summary { vms, vms_well, components, components_started, components_failed, bindings, bindings_held, changes } =
+    let Summary { vms, vms_well, components, components_started, bindings, bindings_held, changes, .. } =
         &status.summary;
-    let failed = if *components_failed > 0 { format!(", {components_failed} failed") } else { String::new() };
+    let count = |number: usize, what: &str| if number > 0 { format!(", {number} {what}") } else { String::new() };
+    let failed = count(status.summary.components_failed, "failed")
+        + &count(status.summary.components_crash_looping, "crash-looping");
     let mut parts = vec![screen::bold(&format!(
         "{}, {vms_well} well · {}, {components_started} started{failed} · {}, {bindings_held} held · {} under way\n",
         several(*vms, "VM"),

@@ -19,6 +19,7 @@
 
 mod applications;
 mod asking;
+mod attempts;
 mod cancelling;
 mod certificate;
 mod chronicle;

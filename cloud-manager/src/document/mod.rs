@@ -13,6 +13,7 @@ pub mod event;
 pub mod plan;
 pub mod reason;
 pub mod recipe;
+pub mod retrying;
 mod secrets;
 pub mod standing;
 pub mod state;
@@ -45,6 +46,7 @@ pub use application::{
 pub use change::{EditDocument, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm};
 pub use event::{ChangeRecord, EventDocument, Gap, PhaseRecord};
 pub use plan::{ApplicationPlan, ComponentDifference, Forecast, Moment, Plan, SecretUse, Standing, TradeOff};
+pub use retrying::Retrying;
 pub use standing::{ComponentStatus, EventKind, NeedText, Phase, VmHealth};
 pub use state::{Binding, Component, ComponentDetail, Deaths, ImportState, RunningChange, Status, Summary, Vm};
 pub use why::{Reason, Why};

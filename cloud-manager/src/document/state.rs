@@ -1,6 +1,6 @@
 //! How things are: VMs, components, bindings, and the changes that are not done.
 
-use super::{ApplicationDocument, ComponentStatus, NeedText, Phase, VmHealth};
+use super::{ApplicationDocument, ComponentStatus, NeedText, Phase, Retrying, VmHealth};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -44,6 +44,9 @@ pub struct Summary {
     pub components_started: usize,
     /// Components of which an operation failed for good.
     pub components_failed: usize,
+    /// Components that die again and again.
+    #[serde(default)]
+    pub components_crash_looping: usize,
     /// Bindings.
     pub bindings: usize,
     /// Bindings that their clients may use.
@@ -109,6 +112,9 @@ pub struct Component {
     /// How often it ended by itself, if it ever did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deaths: Option<Deaths>,
+    /// The operation that failed last and is retried, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retrying: Option<Retrying>,
     /// Whether it is expected to be started when all that was ordered has come to rest.
     pub expected: bool,
     /// It is removed and on its way out.

@@ -18,6 +18,7 @@ mod told;
 
 pub use component::{Component, ComponentState, TaskState};
 pub use holding::{Holding, HoldingState, Holdings, ImportState};
+pub use host::STEADY_PAUSES;
 pub use loan::{Loan, LoanState, Loans};
 
 use crate::{

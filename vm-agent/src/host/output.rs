@@ -33,10 +33,10 @@ pub(super) fn open(directory: &ComponentDirectory, operation: &str, serial: u64)
     io::Result::attempt(opened, format!("write {}", path.display()))
 }
 
-/// Records that what a task started has ended by itself, and how.
-pub(super) fn note_death(directory: &ComponentDirectory, serial: u64, how: &str) -> Result<(), Failure> {
+/// Records that a task failed, or that what it started has died, and why.
+pub(super) fn note_end(directory: &ComponentDirectory, serial: u64, how: &str) -> Result<(), Failure> {
     let path = directory.output();
-    headed(&path, &format!("died: {how}"), serial).map(drop).attempt(format!("write {}", path.display()))
+    headed(&path, how, serial).map(drop).attempt(format!("write {}", path.display()))
 }
 
 /// Opens the file after a new heading line.

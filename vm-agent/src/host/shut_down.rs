@@ -1,6 +1,7 @@
 //! Stopping a component, so that no process of it is left running.
 
 use super::{
+    cgroup,
     command::Step,
     component::{Component, Slot},
     failure::Failure,
@@ -40,6 +41,7 @@ impl Component {
             let Stop { signal, grace_ms, .. } = &run.recipe.operations.stop;
             self.group(process).end_for_certain(*signal, Duration::from_millis(*grace_ms)).await;
         }
+        cgroup::clear(&run.cgroups).await;
         told.err()
     }
 
@@ -49,7 +51,9 @@ impl Component {
         let Some(process) = &run.process else { return Ok(()) };
         let Stop { signal, grace_ms, .. } = &run.recipe.operations.stop;
         let ended = self.group(process).end(*signal, Duration::from_millis(*grace_ms)).await;
-        ended.map_err(|error| Failure::new(error.to_string()).during(Step::Stop))
+        ended.map_err(|error| Failure::new(error.to_string()).during(Step::Stop))?;
+        cgroup::clear(&run.cgroups).await;
+        Ok(())
     }
 
     /// Runs the stop command. For a process it does not matter whether it succeeds: the processes that are left are

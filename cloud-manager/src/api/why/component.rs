@@ -2,8 +2,8 @@
 
 use super::{Inquiry, Seen};
 use crate::{
-    api::{view::state, waits},
-    document::quoted,
+    api::{now_ms, view::state, waits},
+    document::{Retrying, quoted},
 };
 use protocol::{
     ComponentState, Name, Need, Operation,
@@ -54,7 +54,9 @@ impl<'a> Inquiry<'a> {
             (_, Some(ComponentState::Failed(operation))) => self.failed(depth, entry, operation),
             (_, Some(ComponentState::Starting)) => {
                 let until = if desired == Desired::Stopped { ", which is not interrupted" } else { "" };
-                self.wrong(depth, entry, format!("{place} is starting{until}"));
+                let before = self.retrying(entry).map(|it| format!("; {}", it.in_words(now_ms()))).unwrap_or_default();
+                self.wrong(depth, entry, format!("{place} is starting{until}{before}"));
+                self.last_failure(entry);
                 self.remedy(format!(
                     "holdfast component logs {} shows what it writes meanwhile",
                     quoted(name.as_str())
@@ -101,6 +103,18 @@ impl<'a> Inquiry<'a> {
         }
     }
 
+    /// The operation that failed last, if it is being retried.
+    fn retrying(&self, entry: &ComponentEntry) -> Option<Retrying> {
+        self.chronicle.retrying(entry.id?, now_ms())
+    }
+
+    /// Adds why the last attempt failed to what was told last.
+    fn last_failure(&mut self, entry: &ComponentEntry) {
+        if let Some(retrying) = self.retrying(entry) {
+            self.why.reasons.last_mut().expect("it was just told").detail = Some(retrying.detail);
+        }
+    }
+
     /// It is about to end; where somebody wants it to run, that it lacks something is the reason.
     fn stopping(&mut self, depth: usize, entry: &'a ComponentEntry, desired: Desired, place: &str) {
         let lacks =
@@ -142,8 +156,10 @@ impl<'a> Inquiry<'a> {
         }
         let lacks = self.lacks(entry, |need| !matches!(need, Need::Weak(_)));
         if lacks.is_empty() {
-            let says = format!("{place} is stopped: its host prepares it, or pauses before it tries again");
-            self.wrong(depth, entry, says);
+            let because = self.retrying(entry).map(|it| it.in_words(now_ms()));
+            let because = because.unwrap_or_else(|| "its host prepares it".into());
+            self.wrong(depth, entry, format!("{place} is stopped: {because}"));
+            self.last_failure(entry);
             let word = quoted(entry.name.as_str());
             return self.remedy(format!("holdfast component logs {word} shows what it wrote so far"));
         }
@@ -176,6 +192,12 @@ impl<'a> Inquiry<'a> {
             });
         }
         let lacks = self.lacks(entry, |_| true);
+        if let Some(retrying) = self.retrying(entry).filter(|_| lacks.is_empty()) {
+            self.wrong(depth, entry, format!("{place} is started, but {}", retrying.in_words(now_ms())));
+            self.last_failure(entry);
+            let word = quoted(entry.name.as_str());
+            return self.remedy(format!("holdfast component logs {word} shows what it wrote so far"));
+        }
         if lacks.is_empty() {
             return self.well(depth, entry, place);
         }
