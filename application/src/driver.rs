@@ -81,6 +81,12 @@ const CONTAINER_IDENTIFY: &str = r#"
 "$1" inspect --format="process {{ '{{.State.Pid}}' }}" "$2" || exit
 "$1" port "$2" | sed -n 's/^.* -> /address /p'"#;
 
+/// Whether the container is running: its client may still be fetching the image.
+const CONTAINER_CHECK: &str = r#"
+[ "$("$1" inspect --format="{{ '{{.State.Running}}' }}" "$2" 2>&1)" = true ] || { echo "the container does not run yet"; exit 1; }"#;
+/// Fetching an image may take long; if it cannot be fetched, the client ends at once.
+const CONTAINER_READY_MS: u64 = 600_000;
+
 /// The extra time of an engine beyond the grace, and the time limit of a job.
 const ENGINE_MS: u64 = 20_000;
 const JOB_MS: u64 = 3_600_000;
@@ -221,7 +227,10 @@ fn container(builder: &mut Builder<'_>, node: &Node, limit: Option<u64>, around:
     };
     let (image, volumes, options, command, job, engine) = (image?, volumes?, options?, command?, job?, engine?);
     let mut run = vec![engine.clone(), "run".into(), "--rm".into(), "--name={{ container }}".into()];
-    run.push("--network=host".into());
+    let chooses_network = |option: &String| ["--net", "--publish", "-p"].iter().any(|it| option.starts_with(it));
+    if !options.iter().any(chooses_network) {
+        run.push("--network=host".into());
+    }
     run.extend(environment.iter().map(|name| format!("--env={name}")));
     run.extend(volumes.iter().map(|volume| format!("--volume={volume}")));
     let signal = SIGNALS.iter().find(|(_, signal)| *signal == stop.signal && stop.signal != Signal::default());
@@ -242,6 +251,7 @@ fn container(builder: &mut Builder<'_>, node: &Node, limit: Option<u64>, around:
     };
     let purge = "\"$1\" rm --force --volumes \"$2\" > /dev/null 2>&1 || true";
     let purge = program(["/bin/sh", "-c", purge, "sh", engine.as_str(), "{{ container }}"]);
+    let is_running = program(["/bin/sh", "-c", CONTAINER_CHECK, "sh", engine.as_str(), "{{ container }}"]);
     let identify = program(["/bin/sh", "-c", CONTAINER_IDENTIFY, "sh", engine.as_str(), "{{ container }}"]);
     Some(Driver {
         start: match job {
@@ -250,7 +260,13 @@ fn container(builder: &mut Builder<'_>, node: &Node, limit: Option<u64>, around:
         },
         stop: Some(if job { Command { run: program(["true"]), time_limit_ms: TIME_LIMIT_MS } } else { ended }),
         identify: (!job).then_some(Command { run: identify, time_limit_ms: ENGINE_MS }),
-        check: None,
+        // The engine's client runs for as long as the container does; so only the beginning has to be asked for.
+        check: (!job).then_some(Check {
+            ready_within_ms: CONTAINER_READY_MS,
+            attempt_ms: ENGINE_MS,
+            liveness_ms: None,
+            ..Check::of(Probe::Command { run: is_running })
+        }),
         purge: Some(Command { run: purge, time_limit_ms: TIME_LIMIT_MS }),
         container: Some(CONTAINER_NAME),
         restricts: true,

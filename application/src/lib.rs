@@ -47,6 +47,7 @@ mod rolling;
 mod same;
 mod schema;
 mod secrets;
+mod settings;
 mod source;
 mod template;
 mod template_names;
@@ -74,6 +75,7 @@ pub use problem::{Problem, Problems};
 pub use rolling::{OutAlready, rolling};
 pub use same::says_the_same;
 pub use schema::schema;
+pub use settings::GroupSettings;
 pub use yaml::FILE_BYTES_MAX;
 
 use serde::{Deserialize, Serialize};

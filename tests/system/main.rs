@@ -9,6 +9,7 @@
 mod applications;
 mod beforehand;
 mod checks;
+mod containers;
 mod demo;
 mod failing;
 mod following;

@@ -59,7 +59,8 @@ impl Component {
     /// Runs the stop command. For a process it does not matter whether it succeeds: the processes that are left are
     /// found and killed.
     async fn tell_to_stop(&self, run: &Run, announced: &Values) -> Result<(), Failure> {
-        if run.is_process() && !run.still_runs() {
+        // Where something else runs the component's processes, they may outlive the one that was started.
+        if run.is_process() && !run.still_runs() && run.recipe.operations.identify.is_none() {
             return Ok(());
         }
         let home = self.directory.home();
