@@ -8,10 +8,11 @@ use crate::{
     kept_data::{self, Mount},
     node::{Content, Node},
     operations::{Builder, SIGNALS, Stage, TIME_LIMIT_MS},
+    restrictions::Restrictions,
 };
 use recipe::{Check, Command, CommandLine, Probe, Process, Signal, Start, Stop};
 
-pub(crate) const START_FIELDS: &[&str] = &["process", "script", "systemd", "container", "time-limit"];
+pub(crate) const START_FIELDS: &[&str] = &["process", "script", "systemd", "container", "settle", "time-limit"];
 pub(crate) const CONTAINER_FIELDS: &[&str] = &["image", "command", "volumes", "options", "job", "engine"];
 /// The name under which templates see the container of a component.
 pub(crate) const CONTAINER: &str = "container";
@@ -35,6 +36,19 @@ systemctl restart "$1" && systemctl is-active --quiet "$1" &&
     systemctl show --property=InvocationID "$1" > "$HOLDFAST_DIRECTORY/.unit" && exit
 systemctl status --no-pager --full --lines=10 "$1"
 exit 1"#;
+
+/// The settings of the component, in addition to the unit's own, until the next boot.
+const UNIT_SETTINGS: &str = r#"
+case $1 in *.*) unit=$1 ;; *) unit=$1.service ;; esac
+mkdir -p "/run/systemd/system/$unit.d" && printf %s "$2" > "/run/systemd/system/$unit.d/holdfast.conf" || exit
+systemctl daemon-reload || exit"#;
+
+/// Takes them back.
+const UNIT_FORGET: &str = r#"
+case $1 in *.*) unit=$1 ;; *) unit=$1.service ;; esac
+rm -f "/run/systemd/system/$unit.d/holdfast.conf"
+rmdir "/run/systemd/system/$unit.d" 2> /dev/null
+systemctl daemon-reload"#;
 
 /// A failed unit reports why, once. A unit that does not exist (5) is not running.
 const UNIT_STOP: &str = r#"
@@ -68,6 +82,12 @@ const CONTAINER_IDENTIFY: &str = r#"
 "$1" inspect --format="process {{ '{{.State.Pid}}' }}" "$2" || exit
 "$1" port "$2" | sed -n 's/^.* -> /address /p'"#;
 
+/// Whether the container is running: its client may still be fetching the image.
+const CONTAINER_CHECK: &str = r#"
+[ "$("$1" inspect --format="{{ '{{.State.Running}}' }}" "$2" 2>&1)" = true ] || { echo "the container does not run yet"; exit 1; }"#;
+/// Fetching an image may take long; if it cannot be fetched, the client ends at once.
+const CONTAINER_READY_MS: u64 = 600_000;
+
 /// The extra time of an engine beyond the grace, and the time limit of a job.
 const ENGINE_MS: u64 = 20_000;
 const JOB_MS: u64 = 3_600_000;
@@ -81,22 +101,29 @@ pub(crate) struct Driver {
     pub(crate) purge: Option<Command>,
     /// What the container is called, if it is one.
     pub(crate) container: Option<&'static str>,
+    /// Whether it enforces limits and the like by itself.
+    pub(crate) restricts: bool,
+}
+
+/// What else the file says that concerns a start.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    pub(crate) stop: &'a Stop,
+    /// The names of variables.
+    pub(crate) environment: &'a [String],
+    pub(crate) restrictions: &'a Restrictions,
+    /// The data that is kept.
+    pub(crate) data: &'a [Mount],
 }
 
 impl Driver {
     fn plain(start: Start) -> Self {
-        Self { start, stop: None, identify: None, check: None, purge: None, container: None }
+        Self { start, stop: None, identify: None, check: None, purge: None, container: None, restricts: false }
     }
 }
 
-/// Reads `start`. `stop` is what the file says of it; `environment` the names of variables; `data` what is kept.
-pub(crate) fn read(
-    builder: &mut Builder<'_>,
-    node: &Node,
-    stop: &Stop,
-    environment: &[String],
-    data: &[Mount],
-) -> Option<Driver> {
+/// Reads `start`.
+pub(crate) fn read(builder: &mut Builder<'_>, node: &Node, around: &Surroundings<'_>) -> Option<Driver> {
     if let Content::Scalar { text, .. } = &node.content
         && !node.is_nothing()
     {
@@ -107,12 +134,15 @@ pub(crate) fn read(
     let limit = builder.time(&fields, "time-limit", 0).filter(|it| *it > 0);
     let types = ["process", "script", "systemd", "container"];
     if fields.get("container").is_none() {
-        kept_data::check_no_paths(data, builder.reading);
+        kept_data::check_no_paths(around.data, builder.reading);
     }
     let driver = match types.map(|name| fields.get(name)) {
         [Some(process), None, None, None] => {
             let run = builder.line(process, Stage::Run)?;
-            Some(Driver::plain(Start::Process(Process { run })))
+            let usual = Process::of(run);
+            let settle =
+                fields.get("settle").map_or(Some(usual.settle_ms), |it| builder.reading.duration_ms(it, "`settle`"));
+            Some(Driver::plain(Start::Process(Process { settle_ms: settle?, ..usual })))
         }
         [None, Some(script), None, None] => {
             let run = builder.line(script, Stage::Run)?;
@@ -120,15 +150,18 @@ pub(crate) fn read(
         }
         [None, None, Some(unit), None] => {
             let unit = builder.naming(unit, "a unit", Stage::Run)?;
-            Some(systemd(&unit, limit.unwrap_or(UNIT_MS)))
+            Some(systemd(&unit, limit.unwrap_or(UNIT_MS), &around.restrictions.unit_settings()))
         }
-        [None, None, None, Some(node)] => container(builder, node, limit, stop, environment, data),
+        [None, None, None, Some(node)] => container(builder, node, limit, around),
         _ => {
             let says = "`start` needs exactly one of `process` (keeps running), `script` (ends), `systemd` (a unit) and `container`";
             builder.reading.not_one_of(&fields, &types, says);
             None
         }
     };
+    if let (None, Some((key, _))) = (fields.get("process"), fields.entry("settle")) {
+        builder.reading.wrong(key.span, "`settle` applies to a `process`, and there is none");
+    }
     if let (Some(Start::Process(_)), Some((key, _))) = (driver.as_ref().map(|it| &it.start), fields.entry("time-limit"))
     {
         builder.reading.wrong(key.span, "`time-limit` applies to commands that end, and this one keeps running");
@@ -138,11 +171,19 @@ pub(crate) fn read(
 
 /// A systemd unit: started, stopped and checked by its name. What systemd reports of a unit that is not up is part of
 /// the failure: the unit's own output is nowhere else.
-fn systemd(unit: &str, time_limit_ms: u64) -> Driver {
+fn systemd(unit: &str, time_limit_ms: u64, settings: &str) -> Driver {
     let shell = |text: &str| program(["/bin/sh", "-c", text, "sh", unit]);
     let command = |text: &str| Command { run: shell(text), time_limit_ms };
+    let (start, purge) = match settings {
+        "" => (command(UNIT_START), None),
+        settings => {
+            let text = format!("{UNIT_SETTINGS}{UNIT_START}");
+            let run = program(["/bin/sh", "-c", text.as_str(), "sh", unit, settings]);
+            (Command { run, time_limit_ms }, Some(command(UNIT_FORGET)))
+        }
+    };
     Driver {
-        start: Start::Script(command(UNIT_START)),
+        start: Start::Script(start),
         stop: Some(command(UNIT_STOP)),
         identify: Some(Command { run: shell(UNIT_IDENTIFY), time_limit_ms: UNIT_ATTEMPT_MS }),
         // It knows for certain: once is enough.
@@ -153,20 +194,15 @@ fn systemd(unit: &str, time_limit_ms: u64) -> Driver {
             failures_max: 1,
             ..Check::of(Probe::Command { run: shell(UNIT_CHECK) })
         }),
-        purge: None,
+        purge,
         container: None,
+        restricts: true,
     }
 }
 
 /// A container, run in the foreground on the network of its VM, under a name that is the component's.
-fn container(
-    builder: &mut Builder<'_>,
-    node: &Node,
-    limit: Option<u64>,
-    stop: &Stop,
-    environment: &[String],
-    data: &[Mount],
-) -> Option<Driver> {
+fn container(builder: &mut Builder<'_>, node: &Node, limit: Option<u64>, around: &Surroundings<'_>) -> Option<Driver> {
+    let Surroundings { stop, environment, restrictions, data } = *around;
     let fields = match node.content {
         Content::Map { .. } => Some(builder.reading.fields(node, "a container", CONTAINER_FIELDS)),
         _ => None,
@@ -197,12 +233,16 @@ fn container(
     };
     let (image, volumes, options, command, job, engine) = (image?, volumes?, options?, command?, job?, engine?);
     let mut run = vec![engine.clone(), "run".into(), "--rm".into(), "--name={{ container }}".into()];
-    run.push("--network=host".into());
+    let chooses_network = |option: &String| ["--net", "--publish", "-p"].iter().any(|it| option.starts_with(it));
+    if !options.iter().any(chooses_network) {
+        run.push("--network=host".into());
+    }
     run.extend(environment.iter().map(|name| format!("--env={name}")));
     run.extend(kept_data::volumes(data, builder.reading));
     run.extend(volumes.iter().map(|volume| format!("--volume={volume}")));
     let signal = SIGNALS.iter().find(|(_, signal)| *signal == stop.signal && stop.signal != Signal::default());
     run.extend(signal.map(|(word, _)| format!("--stop-signal={word}")));
+    run.extend(restrictions.options());
     run.extend(options);
     run.push(image);
     run.extend(command);
@@ -218,17 +258,25 @@ fn container(
     };
     let purge = "\"$1\" rm --force --volumes \"$2\" > /dev/null 2>&1 || true";
     let purge = program(["/bin/sh", "-c", purge, "sh", engine.as_str(), "{{ container }}"]);
+    let is_running = program(["/bin/sh", "-c", CONTAINER_CHECK, "sh", engine.as_str(), "{{ container }}"]);
     let identify = program(["/bin/sh", "-c", CONTAINER_IDENTIFY, "sh", engine.as_str(), "{{ container }}"]);
     Some(Driver {
         start: match job {
             true => Start::Script(Command { run, time_limit_ms: limit.unwrap_or(JOB_MS) }),
-            false => Start::Process(Process { run }),
+            false => Start::Process(Process::of(run)),
         },
         stop: Some(if job { Command { run: program(["true"]), time_limit_ms: TIME_LIMIT_MS } } else { ended }),
         identify: (!job).then_some(Command { run: identify, time_limit_ms: ENGINE_MS }),
-        check: None,
+        // The engine's client runs for as long as the container does; so only the beginning has to be asked for.
+        check: (!job).then_some(Check {
+            ready_within_ms: CONTAINER_READY_MS,
+            attempt_ms: ENGINE_MS,
+            liveness_ms: None,
+            ..Check::of(Probe::Command { run: is_running })
+        }),
         purge: Some(Command { run: purge, time_limit_ms: TIME_LIMIT_MS }),
         container: Some(CONTAINER_NAME),
+        restricts: true,
     })
 }
 

@@ -7,6 +7,8 @@ use crate::{
     node::{Content, Key, Node},
     paths,
     reading::{Fields, Reading},
+    restrictions,
+    restrictions::Restrictions,
     source::Span,
 };
 use protocol::Name;
@@ -110,8 +112,9 @@ pub(crate) fn read(
     recipe.data = kept.data;
     let operations_read =
         fields.get("operations").map(|node| builder.reading.fields(node, "`operations`", OPERATION_FIELDS));
+    let restrictions = restrictions::read(fields, builder.reading);
     if let Some(fields) = &operations_read {
-        builder.operations(fields, &kept.mounts, &mut recipe);
+        builder.operations(fields, &restrictions, &kept.mounts, &mut recipe);
     }
     // The address of a component is known wherever it runs.
     let host = Name::new("host").expect("it is made of letters");
@@ -220,10 +223,19 @@ impl Builder<'_> {
     }
 
     /// Fills in the operations of a recipe, and the consequences of how it is started.
-    fn operations(&mut self, fields: &Fields<'_>, data: &[kept_data::Mount], recipe: &mut Recipe) {
+    fn operations(
+        &mut self,
+        fields: &Fields<'_>,
+        restrictions: &Restrictions,
+        data: &[kept_data::Mount],
+        recipe: &mut Recipe,
+    ) {
         let mut stop = fields.get("stop").map(|node| self.stop(node)).unwrap_or_default();
         let environment: Vec<String> = recipe.environment.keys().cloned().collect();
-        let driver = fields.get("start").and_then(|node| driver::read(self, node, &stop, &environment, data));
+        let driver = fields.get("start").and_then(|node| {
+            let around = driver::Surroundings { stop: &stop, environment: &environment, restrictions, data };
+            driver::read(self, node, &around)
+        });
         let mut operations = Operations {
             install: fields.get("install").and_then(|node| self.command(node, Stage::Prepare)),
             announce: fields.get("announce").and_then(|node| self.command(node, Stage::Prepare)),
@@ -251,6 +263,9 @@ impl Builder<'_> {
                 self.reading.wrong(key.span, says);
             }
             operations.start = Some(driver.start);
+            if !driver.restricts {
+                (recipe.limits, recipe.confinement) = (restrictions.limits, restrictions.confinement.clone());
+            }
             if let Some(template) = driver.container {
                 let name = Name::new(driver::CONTAINER).expect("it is made of letters");
                 recipe.values.entry(name).or_insert(HandedOut { template: template.into(), at: At::Prepare });

@@ -13,6 +13,7 @@ use crate::{
         CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, SIGNALS, STOP_FIELDS,
         VALUE_FIELDS,
     },
+    restrictions::LIMITS_FIELDS,
 };
 use protocol::Operation;
 use recipe::value_type::{VALUE_TYPES, ValueType};
@@ -194,6 +195,11 @@ fn component_type() -> Value {
                     ("script", part("line"), "A program that ends once the component is started"),
                     ("systemd", text(), "A systemd unit"),
                     ("container", any_of(vec![text(), container]), "A container: its image, or a map"),
+                    (
+                        "settle",
+                        part("duration"),
+                        "Without a check, a process is started once it has been running for this long",
+                    ),
                     limit(),
                 ],
             ),
@@ -318,6 +324,25 @@ fn component_type() -> Value {
             ("environment", environment, "Environment variables of its operations"),
             ("files", map(json!({ "anyOf": [plain(), file] })), "Files that are written before it starts"),
             ("data", any_of(vec![one_or_many(part("name")), data]), "Directories that outlive its components"),
+            (
+                "limits",
+                object(
+                    LIMITS_FIELDS,
+                    &[
+                        (
+                            "memory",
+                            json!({ "type": ["string", "integer"] }),
+                            "Memory of all its processes, such as 512M",
+                        ),
+                        ("cpu", json!({ "type": ["number", "string"] }), "Number of CPUs, such as 1.5"),
+                        ("files", json!({ "type": "integer", "minimum": 0 }), "Open files of each process"),
+                    ],
+                ),
+                "What its processes may use",
+            ),
+            ("user", json!({ "type": ["string", "integer"] }), "The user that its processes run as"),
+            ("no-new-privileges", json!({ "type": "boolean" }), "Whether its processes may gain no privileges"),
+            ("private-tmp", json!({ "type": "boolean" }), "Whether it has a temporary directory of its own"),
             ("operations", object(OPERATION_FIELDS, &operations), "Its operations"),
             ("patience", by_operation(or_nothing(patience)), "How operations are retried"),
             ("takes", by_operation(or_nothing(part("duration"))), "How long operations usually take, for predictions"),

@@ -264,7 +264,9 @@ impl NameRegister {
         match news {
             News::ComponentGone(id) => self.components.remove(id),
             News::VmDestroyed(id) => self.vms.remove(id),
-            News::ComponentIs(id, _) | News::OperationFailed(id, ..) => self.components.get(id).cloned(),
+            News::ComponentIs(id, _) | News::OperationFailed(id, ..) | News::AttemptFailed(id, _) => {
+                self.components.get(id).cloned()
+            }
             News::VmInstantiated(id)
             | News::VmNotInstantiated(id, _)
             | News::VmIs(id, _)

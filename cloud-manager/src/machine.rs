@@ -17,7 +17,7 @@ use crate::applications::{
     state::{Before, Former, Json, as_json},
 };
 use crate::handle::{Event, NameRegister};
-use protocol::letter::{HostQuestion, Question, Statement, ToAgent, ToManager};
+use protocol::letter::{FailedAttempt, HostQuestion, Question, Statement, ToAgent, ToManager};
 use protocol::manager::{
     self, Alarm, Book, CancelOutlook, CloudOutcome, CloudTask, ComponentEntry, Input, News, Note, Request,
 };
@@ -469,6 +469,16 @@ impl Manager {
         acquainted.map(|whom| send(*whom, &ToAgent::Neighbour { vm, address })).collect()
     }
 
+    /// An agent says why an attempt failed, of a component of its own.
+    fn attempt_failed(&mut self, at: Moment, vm: VmId, component: ComponentId, attempt: FailedAttempt) -> Outputs {
+        let mut outputs = Vec::new();
+        let book = self.books.manager.book();
+        if book.component_by_id(component).is_some_and(|it| book.vm_of(it).id == Some(vm)) {
+            self.tell(at, News::AttemptFailed(component, attempt), None, &mut outputs);
+        }
+        outputs
+    }
+
     fn forward_question(&self, number: u64, component: ComponentId, question: Question) -> Outputs {
         let book = self.books.manager.book();
         match book.component_by_id(component).and_then(|it| book.vm_of(it).id) {
@@ -508,6 +518,7 @@ impl Machine for Manager {
                 self.beside.data.answered(number, &answer);
                 vec![Output::Effect(Effect::Answer { number, answer })]
             }
+            Ok(ToManager::AttemptFailed { component, attempt }) => self.attempt_failed(at, vm, component, attempt),
             Err(_) => vec![Output::Effect(Effect::Rejected(from, "it is not an agent's message"))],
         };
         self.advance(at, &mut outputs);

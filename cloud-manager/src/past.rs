@@ -113,7 +113,7 @@ fn of_manager(entry: &Entry) -> Option<Input> {
     Some(Input::Manager(match entry {
         Entry::Received { from, payload, .. } => match wire::decode(payload).ok()? {
             ToManager::Report(report) => manager::Input::FromAgent(VmId(from.0), report),
-            ToManager::Listening { .. } | ToManager::Answer { .. } => return None,
+            ToManager::Listening { .. } | ToManager::Answer { .. } | ToManager::AttemptFailed { .. } => return None,
         },
         Entry::Happened { what, .. } => match without_wishes(Manager::read(what)?) {
             ManagerEvent::Asked { request, .. }

@@ -5,9 +5,9 @@
 //! [`Notice`](crate::Notice)s.
 
 use crate::wire::{self, WireError};
-use crate::{BindingId, ComponentId, Name, Order, Report, VmId};
+use crate::{BindingId, ComponentId, Name, Operation, Order, Report, VmId};
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 /// Manager to agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +87,30 @@ pub enum ToManager {
         /// The answer.
         answer: Result<String, String>,
     },
+    /// An attempt failed and will be retried. No rule depends on it; operators want to know the reason at once.
+    AttemptFailed {
+        /// Of which component.
+        component: ComponentId,
+        /// The attempt.
+        attempt: FailedAttempt,
+    },
+}
+
+/// An attempt at an operation that failed and will be retried.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FailedAttempt {
+    /// The operation; `Run` if the component died.
+    pub operation: Operation,
+    /// The number of failed attempts in a row, or of deaths since the component was last steady.
+    pub failures: u32,
+    /// The number of retries before manual action is required.
+    pub retries: u32,
+    /// The pause before the next attempt, in milliseconds.
+    pub pause_ms: u64,
+    /// How long it must stay up to be steady again, in milliseconds; 0 if it did not die.
+    pub steady_ms: u64,
+    /// The reason, and the end of its output below it.
+    pub detail: Arc<str>,
 }
 
 /// What the manager signs when it orders a binding; the client's agent checks the signature before it believes a `Bind`.

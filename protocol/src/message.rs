@@ -137,7 +137,8 @@ pub enum Fact {
         /// Which state.
         state: VmState,
     },
-    /// The component waits for loans that it has recalled for now, or for a rebind that leaves out what was lost; or no longer.
+    /// The component waits for loans that it has recalled for now, or for a rebind that leaves out what was lost, or it has died
+    /// and is not steady again; or no longer.
     /// While it does, neither it nor its clients have come to rest.
     Pending {
         /// Which one.

@@ -171,7 +171,7 @@ fn a_component_that_dies_recalls_its_loans_and_starts_again_when_they_are_home()
     lone.hear(confirm(loan, false));
     lone.rings(it, 2);
     lone.done(it, 3);
-    assert_eq!(lone.step(Input::AlarmRang(Alarm::Steady { component: it, serial: 3 })), "");
+    assert_eq!(lone.step(Input::AlarmRang(Alarm::Steady { component: it, serial: 3 })), "report through 11: at rest");
     assert!(lone.died(it, 3).contains("in 100 ms"));
 }
 

@@ -11,7 +11,7 @@ use protocol::{
     Instruction, Kind, Name, Need, Notice, Operation, Order, OrderNumber, Patience, Report, Strategy, Ticket, Values,
     VmId, VmState, Wire,
     agent::{self, Alarm as AgentAlarm, Input as AgentInput},
-    letter::{ToAgent, ToManager},
+    letter::{FailedAttempt, ToAgent, ToManager},
     manager::{self, Alarm as ManagerAlarm, CloudOutcome, Input as ManagerInput, Request},
     wire,
 };
@@ -61,7 +61,7 @@ variants! {
     ComponentState { Stopped, Starting, Started, Stopping, Failed }
     VmState { Empty, Started, Stopped }
     ToAgent { Order, Neighbour, Ask, AskHost }
-    ToManager { Report, Listening, Answer }
+    ToManager { Report, Listening, Answer, AttemptFailed }
 }
 
 #[test]
@@ -138,11 +138,20 @@ fn letters_to_agent() -> Vec<(&'static str, ToAgent)> {
 
 fn letters_to_manager() -> Vec<(&'static str, ToManager)> {
     let address = "10.0.0.7:7400".parse().expect("an address");
+    let attempt = FailedAttempt {
+        operation: Operation::Start,
+        failures: 2,
+        retries: 3,
+        pause_ms: 2_000,
+        steady_ms: 0,
+        detail: Arc::from("exit code 1"),
+    };
     vec![
         ("a report", ToManager::Report(Report { through: OrderNumber(9), facts: vec![] })),
         ("where it listens", ToManager::Listening { address }),
         ("what was written", ToManager::Answer { number: 7, answer: Ok("ready".into()) }),
         ("why it cannot be shown", ToManager::Answer { number: 7, answer: Err("gone".into()) }),
+        ("why an attempt failed", ToManager::AttemptFailed { component: ComponentId(5), attempt }),
     ]
 }
 

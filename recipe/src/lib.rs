@@ -11,6 +11,7 @@
 //!
 //! Read next: [`Recipe`].
 
+mod confinement;
 mod data;
 mod kind;
 mod recipe;
@@ -19,6 +20,7 @@ pub mod template;
 pub mod template_bounds;
 pub mod value_type;
 
+pub use confinement::{Confinement, Limits};
 pub use data::{Data, OnRemove};
 pub use recipe::{
     At, Check, Command, CommandLine, HandedOut, Listener, Operations, Probe, Process, Rebind, Recipe, RecipeError,

@@ -23,7 +23,7 @@
 //! }
 //! ```
 
-use crate::{Data, value_type::RecipeTypes};
+use crate::{Confinement, Data, Limits, value_type::RecipeTypes};
 use protocol::{Name, bounds::RECIPE_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -61,6 +61,12 @@ pub struct Recipe {
     /// What outlives the component: directories that are kept for its name.
     #[serde(default, skip_serializing_if = "Data::is_empty")]
     pub data: Data,
+    /// What its processes may use.
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    pub limits: Limits,
+    /// What its processes may do.
+    #[serde(default, skip_serializing_if = "Confinement::is_none")]
+    pub confinement: Confinement,
     /// Its operations.
     #[serde(default)]
     pub operations: Operations,
@@ -173,6 +179,16 @@ pub enum Start {
 pub struct Process {
     /// What to run. A shell text should end in `exec …`, so that signals reach the program itself.
     pub run: CommandLine,
+    /// Without a check, it counts as started once it has been running for this long.
+    #[serde(default = "default_settle_ms", skip_serializing_if = "is_default_settle_ms")]
+    pub settle_ms: u64,
+}
+
+impl Process {
+    /// A process with default settings.
+    pub fn of(run: CommandLine) -> Self {
+        Self { run, settle_ms: default_settle_ms() }
+    }
 }
 
 /// When a component counts as ready, and when as dead.
@@ -318,6 +334,8 @@ impl Default for Recipe {
             environment: BTreeMap::new(),
             files: Vec::new(),
             data: Data::default(),
+            limits: Limits::default(),
+            confinement: Confinement::default(),
             operations: Operations::default(),
         }
     }
@@ -426,6 +444,14 @@ fn default_mode() -> String {
 }
 fn default_time_limit_ms() -> u64 {
     60_000
+}
+fn default_settle_ms() -> u64 {
+    200
+}
+// Serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_default_settle_ms(settle_ms: &u64) -> bool {
+    *settle_ms == default_settle_ms()
 }
 fn default_interval_ms() -> u64 {
     200

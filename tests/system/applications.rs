@@ -289,7 +289,7 @@ async fn an_imported_compose_file_runs() {
 
 /// A fake docker that records its calls and runs nothing: a container sleeps, a job is done at once, and a container
 /// that was not run cannot execute anything.
-const DOCKER: &str = "#!/bin/sh\nfolder=$(dirname \"$0\")\necho \"$@\" >> \"$folder/asked\"\ncase \"$*\" in\n  run*job*) exit 0 ;;\n  run*) exec sleep 100000 ;;\n  exec*) grep -q -- \"^run .*--name=$2 \" \"$folder/asked\" ;;\nesac\n";
+const DOCKER: &str = "#!/bin/sh\nfolder=$(dirname \"$0\")\necho \"$@\" >> \"$folder/asked\"\ncase \"$*\" in\n  run*job*) exit 0 ;;\n  run*) exec sleep 100000 ;;\n  inspect*) echo true ;;\n  exec*) grep -q -- \"^run .*--name=$2 \" \"$folder/asked\" ;;\nesac\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn imported_containers_are_run_checked_stopped_and_removed() {

@@ -8,6 +8,7 @@
 
 mod applications;
 mod checks;
+mod containers;
 mod demo;
 mod failing;
 mod guides;

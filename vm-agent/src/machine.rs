@@ -4,10 +4,10 @@
 //! Nothing here decides about reconfiguration. What comes in is unpacked and checked (is this the manager? did the manager
 //! sign this binding?), the machine steps, and what it answers is packed.
 
-use protocol::agent::{Alarm, Input, Note, VmAgent};
-use protocol::letter::{HostQuestion, Question, Statement, ToAgent, ToManager};
+use protocol::agent::{Alarm, Input, Note, STEADY_PAUSES, TaskState, VmAgent};
+use protocol::letter::{FailedAttempt, HostQuestion, Question, Statement, ToAgent, ToManager};
 use protocol::wire;
-use protocol::{ComponentId, HostOutcome, HostTask, Instruction, Notice, Order, VmId, agent};
+use protocol::{ComponentId, HostOutcome, HostTask, Instruction, Notice, Operation, Order, VmId, agent};
 use runtime::engine::{Machine, Moment, Output};
 use runtime::identity::{Identity, Ticket};
 use runtime::{Error, PeerId};
@@ -142,6 +142,29 @@ impl Agent {
         outputs
     }
 
+    /// Tells the manager why an attempt failed, if the machine is going to retry it.
+    fn failed_attempt(
+        &self,
+        at: Moment,
+        (component, detail): (ComponentId, Arc<str>),
+        outputs: &Outputs,
+    ) -> Option<Output<Effect>> {
+        let pause_ms = outputs.iter().find_map(|output| match output {
+            Output::Effect(Effect::Alarm(Alarm::Retry { component: retried, .. }, due)) if *retried == component => {
+                Some(due.0.saturating_sub(at.0))
+            }
+            _ => None,
+        })?;
+        let told = self.books.agent.components().get(&component)?;
+        let TaskState::Pausing(operation) = told.task_state() else { return None };
+        let died = operation == Operation::Run;
+        let failures = if died { told.deaths() } else { told.failures().map_or(1, |(_, times)| times) };
+        let retries = told.kind().patience(operation).retries;
+        let steady_ms = if died { pause_ms.saturating_mul(STEADY_PAUSES) } else { 0 };
+        let attempt = FailedAttempt { operation, failures, retries, pause_ms, steady_ms, detail };
+        Some(send(PeerId::MANAGER, &ToManager::AttemptFailed { component, attempt }))
+    }
+
     /// Encodes what the machine says.
     fn pack(&mut self, at: Moment, output: agent::Output, outputs: &mut Outputs) {
         match output {
@@ -200,7 +223,16 @@ impl Machine for Agent {
                 {
                     self.books.tasks.remove(component);
                 }
-                self.step(at, Input::FromHost(outcome))
+                let failure = match &outcome {
+                    HostOutcome::Failed { component, detail, .. } | HostOutcome::Died { component, detail, .. } => {
+                        Some((*component, detail.clone()))
+                    }
+                    HostOutcome::Done { .. } => None,
+                };
+                let mut outputs = self.step(at, Input::FromHost(outcome));
+                let told = failure.and_then(|failure| self.failed_attempt(at, failure, &outputs));
+                outputs.extend(told);
+                outputs
             }
             LocalEvent::AlarmRang(alarm) => {
                 self.books.alarms.remove(&alarm);

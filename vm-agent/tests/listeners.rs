@@ -21,7 +21,7 @@ fn a_component_is_played_by_this_very_program() {
 fn waiting(probe: &Value) -> Value {
     recipe(json!({
         "start": { "process": { "run": "exec sleep 1000" } },
-        "check": { "probe": probe, "ready_within_ms": 300 }
+        "check": { "probe": probe, "ready_within_ms": 100, "attempt_ms": 20_000 }
     }))
 }
 
@@ -179,7 +179,7 @@ async fn a_port_that_goes_to_another_process_means_that_the_component_is_dead() 
     );
     let recipe = recipe(json!({
         "start": { "process": { "run": ["python3", "-c", program] } },
-        "check": { "probe": { "tcp": { "port": port.to_string() } }, "liveness_ms": 20, "failures_max": 200 }
+        "check": { "probe": { "tcp": { "port": port.to_string() } }, "liveness_ms": 20, "failures_max": 60 }
     }));
     let start = task(1, &recipe, start());
     stage.carry_out(&start).await;
@@ -193,7 +193,7 @@ async fn a_port_that_goes_to_another_process_means_that_the_component_is_dead() 
     let detail = stage.died(&start).await;
     let me = std::process::id();
     assert!(
-        detail.starts_with("check failed 200 times in a row: ") && detail.contains(&format!("by process {me}")),
+        detail.starts_with("check failed 60 times in a row: ") && detail.contains(&format!("by process {me}")),
         "{detail}"
     );
 }

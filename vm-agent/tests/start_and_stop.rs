@@ -160,9 +160,10 @@ async fn a_program_that_does_not_exist_is_told() {
     let mut stage = Stage::new().await;
     let operations = json!({ "start": { "process": { "run": ["no-such-program", "x"] } } });
     let start = task(1, &recipe(operations), start());
-    stage.carry_out(&start).await;
-    let detail = stage.died(&start).await;
-    assert!(detail.starts_with("exit code 127") && detail.contains("no-such-program"), "{detail}");
+    let detail = stage.fail(&start).await;
+    assert!(detail.starts_with("start: ended within 200ms: exit code 127"), "{detail}");
+    assert!(detail.contains("no-such-program"), "{detail}");
+    assert_eq!(marked(&stage.home(1)), [0; 0]);
 }
 
 fn script() -> Value {

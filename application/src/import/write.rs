@@ -193,10 +193,14 @@ fn tell_of_ports(compose: &Compose, ports: &[Vec<Port>], with: With, importer: &
             let same = other.map(|other| compose.services[other].name.clone());
             let several = service.count.is_some();
             if let Some(other) = same {
-                let says = format!("it listens on port {number}, and so does {other}: put them on different VMs");
+                let says = format!(
+                    "it listens on port {number}, and so does {other}: put them on different machines (VMs of cloud `local` share one)"
+                );
                 importer.remark(port.span, Some(&service.name), says);
             } else if several {
-                let says = format!("it listens on port {number}: several of them need a VM each");
+                let says = format!(
+                    "it listens on port {number}: several of them need a machine each (VMs of cloud `local` share one)"
+                );
                 importer.remark(port.span, Some(&service.name), says);
             }
         }

@@ -262,9 +262,10 @@ fn replaced(replace: &Replace) -> Result<Ending, Failure> {
 /// Renders components. Deaths are a column only if there are any.
 pub(crate) fn shown(components: &[Component], now_ms: u64) -> String {
     let row = |it: &Component| {
-        let state = match &it.failed_operation {
-            Some(operation) => format!("failed to {operation}"),
-            None => it.state.to_string(),
+        let state = match (&it.failed_operation, &it.retrying) {
+            (Some(operation), _) => format!("failed to {operation}"),
+            (None, Some(retrying)) if retrying.crash_looping => "crash-looping".to_owned(),
+            (None, _) => it.state.to_string(),
         };
         let leaving = if it.leaving { ", leaving" } else { "" };
         let since = it.since_ms.map(|at| moment::short(at, now_ms)).unwrap_or_default();

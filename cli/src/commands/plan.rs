@@ -14,12 +14,12 @@ use crate::{
     rendering::verdict::Verdict,
     request,
 };
-use application::{ApplicationFiles, Existing, Problem, Problems};
+use application::{ApplicationFiles, Existing, GroupSettings, Problem, Problems};
 use clap::Args;
 use cloud_manager::{
     applications::{Present, plan, planning::Limits},
     client::ClientError,
-    document::{ApplicationRequest, ApplyRequest, How, Plan},
+    document::{ApplicationRequest, ApplyRequest, How, Plan, change::default_patience},
 };
 use model_check::{Line, explore::Settings};
 use protocol::Strategy;
@@ -55,6 +55,9 @@ pub(crate) struct Arguments {
     /// Replace components in steps, so that at most N of a group are down at once
     #[arg(long, value_name = "N")]
     rolling: Option<NonZeroUsize>,
+    /// Show which checks and retries apply to each component group
+    #[arg(long)]
+    verbose: bool,
     /// Explore every order of events of these changes, as far as that is feasible
     #[arg(long)]
     explore: bool,
@@ -136,10 +139,11 @@ fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
     let script = plan.script.take().filter(|_| !refused);
     let script = script.map(serde_json::from_value::<Vec<Line>>).transpose().map_err(std::io::Error::from)?;
     let verdict = script.map(|lines| explore::search_script(&Arc::from(lines), Settings::default()));
+    let settings = if arguments.verbose { settings(&files)? } else { String::new() };
     let explored = Explored { plan: &plan, explored: verdict.as_ref().map(Verdict::json) };
     screen::show(arguments.operator.json, &explored, || {
         let remarks: String = plan.remarks.iter().map(|it| format!("Remark: {it}\n")).collect();
-        let text = screen::coloured(&(plan::plan(&plan) + &remarks));
+        let text = screen::coloured(&(plan::plan(&plan) + &settings + &remarks));
         let verdict = verdict.as_ref().map(|it| format!("In every order of events: {it}")).unwrap_or_default();
         text + &verdict
     })?;
@@ -150,6 +154,14 @@ fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
     // A search that stopped early has found nothing wrong.
     let broken = verdict.is_some_and(|it| it.findings.breach.is_some());
     Ok(if refused || broken { Ending::Refuted } else { Ending::Done })
+}
+
+/// The checks and retries of each group, with their defaults.
+fn settings(files: &ApplicationFiles) -> Result<String, Failure> {
+    let application = files.read().map_err(Failure::Application)?;
+    let group = |it: GroupSettings| format!("  {}: {}\n    {}\n", it.group, it.check, it.retries.join("\n    "));
+    let groups: String = application.settings(default_patience).into_iter().map(group).collect();
+    Ok(format!("Checks and retries:\n{groups}"))
 }
 
 /// The manager's plan; `None` if no manager is reachable.

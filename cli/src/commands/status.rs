@@ -129,12 +129,14 @@ fn narrow(status: &mut Status, name: &str) -> Result<bool, Failure> {
     let asks = |it: &RunningChange| it.asked.as_ref().is_none_or(|asked| asked.contains(name));
     status.changes.retain(asks);
     let started = |it: &&Component| it.state == ComponentStatus::Started;
+    let loops = |it: &Component| it.retrying.as_ref().is_some_and(|it| it.crash_looping);
     status.summary = Summary {
         vms: status.vms.len(),
         vms_well: status.vms.iter().filter(|it| it.health == VmHealth::Well).count(),
         components: status.components.len(),
         components_started: status.components.iter().filter(started).count(),
         components_failed: status.components.iter().filter(|it| it.failed_operation.is_some()).count(),
+        components_crash_looping: status.components.iter().filter(|it| loops(it)).count(),
         bindings: status.bindings.len(),
         bindings_held: status.bindings.iter().filter(|it| it.held).count(),
         changes: status.changes.len(),
@@ -156,6 +158,11 @@ fn attention(status: &Status) -> String {
         let failed = |it: &&Component| {
             it.failed_operation.as_ref().is_some_and(|op| line.starts_with(&format!("{}: {op} failed", it.name)))
         };
+        let begins = |name: &str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', ':']));
+        let retried = |it: &&Component| begins(&it.name) && it.retrying.is_some();
+        if let Some(retrying) = status.components.iter().find(retried).and_then(|it| it.retrying.as_ref()) {
+            text += &reason::rest(&retrying.detail);
+        }
         let component = status.components.iter().find(failed);
         let Some(detail) = component.and_then(|it| it.failure.as_deref()) else { continue };
         let operation = component.and_then(|it| it.failed_operation.as_deref());
@@ -166,9 +173,11 @@ fn attention(status: &Status) -> String {
 
 /// Renders a status.
 fn shown(status: &Status) -> String {
-    let Summary { vms, vms_well, components, components_started, components_failed, bindings, bindings_held, changes } =
+    let Summary { vms, vms_well, components, components_started, bindings, bindings_held, changes, .. } =
         &status.summary;
-    let failed = if *components_failed > 0 { format!(", {components_failed} failed") } else { String::new() };
+    let count = |number: usize, what: &str| if number > 0 { format!(", {number} {what}") } else { String::new() };
+    let failed = count(status.summary.components_failed, "failed")
+        + &count(status.summary.components_crash_looping, "crash-looping");
     let summary = screen::bold(&format!(
         "{}, {vms_well} well · {}, {components_started} started{failed} · {}, {bindings_held} held · {} under way\n",
         screen::several(*vms, "VM"),

@@ -48,7 +48,7 @@ impl Tiers {
         let name = within(application, component);
         let mut known = false;
         for row in self.rows.iter_mut().filter(|row| row.names.contains(&name)) {
-            known |= event.what != EventKind::OperationFailed;
+            known |= !matches!(event.what, EventKind::OperationFailed | EventKind::AttemptFailed);
             if event.state == Some(row.state) && row.done.insert(name.clone()) {
                 // A component that stops and starts is in two tiers; the first open one counts.
                 return true;

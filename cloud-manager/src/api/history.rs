@@ -3,8 +3,9 @@
 //! The book has the current state; only the events know since when, and what an operation wrote before it failed. They are
 //! read once, in order, and folded into a few small maps; each later query reads only the new events.
 
+use super::attempts::LastAttempt;
 use crate::{
-    document::{ChangeRecord, Deaths, Phase, PhaseRecord},
+    document::{ChangeRecord, Deaths, Phase, PhaseRecord, Retrying},
     handle::{Event, Halted, ManagerHandle},
 };
 use protocol::{
@@ -60,6 +61,7 @@ struct Life {
     fresh: bool,
     failure: Option<String>,
     deaths: Option<Deaths>,
+    attempt: Option<LastAttempt>,
 }
 
 /// What the events say about a VM.
@@ -154,6 +156,12 @@ impl History {
         self.components.get(&component).and_then(|life| life.deaths)
     }
 
+    /// The operation of a component that failed last, if it is being retried.
+    pub(super) fn retrying(&self, component: ComponentId, now_ms: u64) -> Option<Retrying> {
+        let life = self.components.get(&component)?;
+        life.attempt.as_ref()?.at(now_ms, life.state, life.since_ms)
+    }
+
     /// Since when a VM has had its present health.
     pub(super) fn vm_since(&self, vm: VmId) -> Option<u64> {
         self.vms.get(&vm).and_then(|life| life.since_ms)
@@ -220,12 +228,17 @@ impl History {
                         _ => {}
                     }
                 }
+                life.attempt.take_if(|attempt| !attempt.outlives(condition.state));
                 if !matches!(condition.state, ComponentState::Failed(_)) {
                     life.failure = None;
                 }
             }
             News::OperationFailed(component, _, detail) => {
                 self.components.entry(*component).or_default().failure = Some(detail.to_string());
+            }
+            News::AttemptFailed(component, attempt) => {
+                let attempt = LastAttempt::new(attempt.clone(), event.at_ms);
+                self.components.entry(*component).or_default().attempt = Some(attempt);
             }
             News::ComponentGone(component) => {
                 self.components.remove(component);

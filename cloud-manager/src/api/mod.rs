@@ -20,6 +20,7 @@
 //! | `describe` | the description in the OpenAPI format |
 
 mod applications;
+mod attempts;
 mod autoscaling;
 mod cancelling;
 mod certificate;

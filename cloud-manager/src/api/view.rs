@@ -3,17 +3,18 @@
 use super::{
     applications,
     history::History,
+    now_ms,
     waits::{self, Waits},
 };
 use crate::document::{
-    Binding, Component, ComponentDetail, ComponentStatus, ImportState, NeedText, RunningChange, Status, Summary, Vm,
-    VmHealth, quoted,
+    Binding, Component, ComponentDetail, ComponentStatus, ImportState, NeedText, Retrying, RunningChange, Status,
+    Summary, Vm, VmHealth, quoted, reason,
 };
 use crate::executor::LOCAL;
 use crate::handle::Clouds;
 use crate::machine::View;
 use protocol::{
-    CloudManager, ComponentState, Name,
+    CloudManager, ComponentState, Name, Operation,
     manager::{BindingEntry, Book, ChangeState, ComponentEntry, Health, ImportEntry, PhaseKind, VmEntry},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +36,7 @@ pub(super) fn status(manager: View<'_>, history: &History) -> Status {
         components: components.len(),
         components_started: count(ComponentStatus::Started),
         components_failed: count(ComponentStatus::Failed),
+        components_crash_looping: components.iter().filter(|it| is_crash_looping(it)).count(),
         bindings: bindings.len(),
         bindings_held: bindings.iter().filter(|binding| binding.held).count(),
         changes: changes.len(),
@@ -61,11 +63,28 @@ fn attention(vms: &[Vm], components: &[Component]) -> Vec<String> {
             format!("vm {name} is lost (place its components elsewhere; it is listed until another VM has its name)")
         }
     };
+    // Crash loops come first.
+    let mut retried: Vec<&Component> = components.iter().filter(|it| it.retrying.is_some()).collect();
+    retried.sort_by_key(|it| !is_crash_looping(it));
+    let retried = retried.into_iter().filter_map(|it| Some(retried_in_words(&it.name, it.retrying.as_ref()?)));
     of(VmHealth::Lost, lost)
         .into_iter()
         .chain(failed)
+        .chain(retried)
         .chain(of(VmHealth::Suspected, |name| format!("vm {name} has not answered for a while")))
         .collect()
+}
+
+fn is_crash_looping(component: &Component) -> bool {
+    component.retrying.as_ref().is_some_and(|it| it.crash_looping)
+}
+
+/// What failed last, when it is retried, and why it failed.
+fn retried_in_words(name: &str, retrying: &Retrying) -> String {
+    let operation = retrying.operation.as_str();
+    let colon = if operation == Operation::Run.word() { "" } else { ":" };
+    let why = reason::first(Some(operation), &retrying.detail);
+    format!("{name}{colon} {}: {why} (holdfast component logs {})", retrying.in_words(now_ms()), quoted(name))
 }
 
 /// Every VM.
@@ -153,6 +172,7 @@ fn component(book: &Book, entry: &ComponentEntry, history: &History) -> Componen
         failed_operation,
         failure,
         deaths: entry.id.and_then(|id| history.deaths(id)),
+        retrying: entry.id.and_then(|id| history.retrying(id, now_ms())),
         expected: entry.expected,
         leaving: entry.is_leaving(),
         waits_for: waits::of_component(book, entry),

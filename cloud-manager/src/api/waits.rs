@@ -79,6 +79,9 @@ impl<'a> Waits<'a> {
             Waiting::Answer(vm) => format!("vm {vm} to answer"),
             Waiting::Started(name, true) => match self.book.component(name) {
                 Some(entry) if is_to_restart(self.book, entry) => format!("{name} to restart"),
+                Some(entry) if is_started(entry) && holds_all(self.book, entry) => {
+                    format!("{name} to stay up, after it died")
+                }
                 Some(entry) if is_started(entry) => format!("{name} to use all its bindings"),
                 _ => format!("{name} to start"),
             },
@@ -122,6 +125,12 @@ impl<'a> Waits<'a> {
         };
         format!("{id}, which affects the same components{manual_action}")
     }
+}
+
+/// Whether nothing is missing, and nothing that it lent is recalled.
+fn holds_all(book: &Book, entry: &ComponentEntry) -> bool {
+    let lacks = |it: &BindingEntry| !it.is_held() && !it.is_leaving();
+    !book.borrowed(entry).any(lacks) && loans_out(book, entry).is_empty()
 }
 
 /// What a component waits for, if it is not as expected.

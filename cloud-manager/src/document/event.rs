@@ -1,9 +1,9 @@
 //! Events, and the record of a change that follows from them.
 
-use super::{ComponentStatus, EventKind, Phase};
+use super::{ComponentStatus, EventKind, Phase, Retrying};
 use crate::handle::Event;
 use protocol::{
-    ComponentState, Refusal,
+    ComponentState, Operation, Refusal,
     manager::{CancelOutlook, News},
 };
 use serde::{Deserialize, Serialize};
@@ -201,6 +201,19 @@ impl From<&Event> for EventDocument {
                     component: Some(name),
                     operation: Some(operation.to_string()),
                     detail: Some(detail.to_string()),
+                    ..blank
+                }
+            }
+            News::AttemptFailed(id, attempt) => {
+                let name = named(id.to_string());
+                let words = Retrying::new(attempt, event.at_ms).in_words(event.at_ms);
+                let colon = if attempt.operation == Operation::Run { "" } else { ":" };
+                Self {
+                    what: EventKind::AttemptFailed,
+                    text: format!("{name}{colon} {words}"),
+                    component: Some(name),
+                    operation: Some(attempt.operation.to_string()),
+                    detail: Some(attempt.detail.to_string()),
                     ..blank
                 }
             }

@@ -15,6 +15,7 @@ pub mod event;
 pub mod plan;
 pub mod reason;
 pub mod recipe;
+pub mod retrying;
 mod secrets;
 pub mod standing;
 pub mod state;
@@ -55,6 +56,7 @@ pub use plan::{
     ApplicationPlan, ComponentDifference, ComponentFate, DataEffect, DataFate, Fate, Forecast, Moment, Plan, SecretUse,
     Standing, TradeOff,
 };
+pub use retrying::Retrying;
 pub use standing::{ComponentStatus, EventKind, NeedText, Phase, VmHealth};
 pub use state::{Binding, Component, ComponentDetail, Deaths, ImportState, RunningChange, Status, Summary, Vm};
 pub use why::{Reason, Why};

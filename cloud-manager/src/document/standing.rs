@@ -112,6 +112,8 @@ pub enum EventKind {
     VmLost,
     /// A VM was destroyed.
     VmDestroyed,
+    /// An attempt at an operation of a component failed, or the component died; it is retried.
+    AttemptFailed,
 }
 
 impl EventKind {

@@ -1,6 +1,6 @@
 //! The present state: VMs, components, bindings, and the changes that are not done.
 
-use super::{ApplicationDocument, ComponentStatus, NeedText, Phase, VmHealth};
+use super::{ApplicationDocument, ComponentStatus, NeedText, Phase, Retrying, VmHealth};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -44,6 +44,9 @@ pub struct Summary {
     pub components_started: usize,
     /// Components with a permanently failed operation.
     pub components_failed: usize,
+    /// Components that die again and again.
+    #[serde(default)]
+    pub components_crash_looping: usize,
     /// Bindings.
     pub bindings: usize,
     /// Bindings that their clients may use.
@@ -109,6 +112,9 @@ pub struct Component {
     /// How often it ended by itself, if it ever did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deaths: Option<Deaths>,
+    /// The operation that failed last and is retried, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retrying: Option<Retrying>,
     /// Whether it should be started once all orders have been carried out.
     pub expected: bool,
     /// It is being removed.

@@ -162,6 +162,7 @@ impl Names {
             | News::ComponentIs(..)
             | News::ComponentGone(_)
             | News::OperationFailed(..)
+            | News::AttemptFailed(..)
             | News::VmIs(..)
             | News::VmLost(_) => None,
         }

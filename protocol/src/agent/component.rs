@@ -284,7 +284,12 @@ impl Component {
 
     /// Whether it waits for something of which the manager hears in no other way.
     pub(super) fn is_pending(&self) -> bool {
-        self.loans.await_return() || self.holdings.rebinding().is_some_and(Rebinding::uses_lost)
+        self.loans.await_return() || self.holdings.rebinding().is_some_and(Rebinding::uses_lost) || self.is_unsteady()
+    }
+
+    /// Whether it died and has not been up for long enough since: it may be in a crash loop.
+    fn is_unsteady(&self) -> bool {
+        self.state == ComponentState::Started && self.tasks.deaths > 0
     }
 
     /// Whether the host has something under way for it.

@@ -4,8 +4,8 @@ use super::{Alarm, ComponentState, Note, Output, TaskState, Turn, component::Run
 use crate::{ComponentId, Fact, HostOutcome, HostTask, Operation, Values, Work};
 use std::sync::Arc;
 
-/// How many pauses a component must stay up to be called steady again.
-const STEADY_PAUSES: u64 = 10;
+/// A component that died must stay up for this many pauses to be steady again.
+pub const STEADY_PAUSES: u64 = 10;
 
 /// The pause before a rebind that failed for good is asked for once more, while the component cannot stop.
 const REBIND_AGAIN_MS: u64 = 10_000;
@@ -188,6 +188,7 @@ impl Turn<'_> {
                     && component.state == ComponentState::Started
                 {
                     component.tasks.deaths = 0;
+                    self.touched.insert(id);
                     return;
                 }
             }

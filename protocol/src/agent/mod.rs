@@ -20,6 +20,7 @@ mod told;
 
 pub use component::{Component, ComponentState};
 pub use holding::{Holding, HoldingState, Holdings, ImportState};
+pub use host::STEADY_PAUSES;
 pub use loan::{Loan, LoanState, Loans};
 pub use task::TaskState;
 

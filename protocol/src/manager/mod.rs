@@ -30,6 +30,7 @@ pub use waiting::{ChangeState, Waiting};
 
 use crate::{
     Change, ChangeId, ComponentId, Condition, Name, Operation, Order, OrderNumber, Refusal, Report, VmId, VmState,
+    letter::FailedAttempt,
 };
 use phases::Running;
 use serde::{Deserialize, Serialize};
@@ -122,6 +123,8 @@ pub enum News {
     Cancelling(ChangeId, CancelOutlook),
     /// A cancelled change has come to its end.
     ChangeCancelled(ChangeId),
+    /// An attempt failed and will be retried. The machine does not output it: agents report it beside the machines.
+    AttemptFailed(ComponentId, FailedAttempt),
 }
 
 /// Which part of a change a phase is.

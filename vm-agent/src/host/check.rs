@@ -91,31 +91,41 @@ impl Question {
     /// Repeats attempts until one succeeds, the process ends, or the time is over.
     pub(super) async fn ready(&self, component: &Component, running: Option<&Running>) -> Result<(), Failure> {
         let limit = Duration::from_millis(self.check.ready_within_ms);
-        let began = Instant::now();
-        let interval = Duration::from_millis(self.check.interval_ms.max(1));
+        let (began, interval) = (Instant::now(), Duration::from_millis(self.check.interval_ms.max(1)));
         let mut last = None;
         let asking = async {
             loop {
-                match self.ask(component).await {
-                    Ok(()) => return,
+                // The first attempt is given its own time, so that there is always an answer to report.
+                let left = limit.saturating_sub(began.elapsed());
+                let asked = match &last {
+                    None => self.ask(component).await,
+                    Some(_) => match timeout(left, self.ask(component)).await {
+                        Ok(asked) => asked,
+                        Err(_) => return false,
+                    },
+                };
+                match asked {
+                    Ok(()) => return true,
                     Err(failure) => last = Some(failure),
+                }
+                if began.elapsed() >= limit {
+                    return false;
                 }
                 sleep((began.elapsed() / LATENESS).max(PAUSE_MIN).min(interval)).await;
             }
         };
-        tokio::select! {
+        let ended = tokio::select! {
             biased;
-            ended = Running::ended(running) => {
-                let why = format!("ended before it was ready: {ended}");
-                return Err(Failure::new(match &last {
-                    Some(last) => format!("{why}; last check: {last}"),
-                    None => why,
-                }));
-            }
-            in_time = timeout(limit, asking) => if in_time.is_ok() { return Ok(()) },
-        }
-        let last = last.unwrap_or_else(|| Failure::new("no answer yet"));
-        Err(Failure::new(format!("not ready within {limit:?}; last check: {last}")))
+            ended = Running::ended(running) => format!("ended before it was ready: {ended}"),
+            is_ready = asking => match is_ready {
+                true => return Ok(()),
+                false => format!("not ready within {limit:?}"),
+            },
+        };
+        Err(Failure::new(match last {
+            Some(last) => format!("{ended}; last check: {last}"),
+            None => ended,
+        }))
     }
 
     /// Repeats attempts, and returns once too many have failed in a row; never returns if there is no liveness check.

@@ -134,7 +134,8 @@ impl Component {
             values::clear(&path)?;
             environment.insert("HOLDFAST_VALUES".into(), path.display().to_string());
         }
-        Ok(Invocation { words, environment })
+        let invocation = Invocation { words, environment };
+        if step.is_of_a_run() { self.confined(invocation, &view.recipe.confinement) } else { Ok(invocation) }
     }
 
     /// Kills every command whose task was abandoned, so that none runs twice at the same time.

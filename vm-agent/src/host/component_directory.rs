@@ -135,6 +135,11 @@ impl ComponentDirectory {
         self.directory.join("identify.log")
     }
 
+    /// What it sees as the machine's temporary directory, if it has one of its own.
+    pub(super) fn temporary(&self) -> PathBuf {
+        self.directory.join("temporary")
+    }
+
     /// The process of a running step.
     pub(super) fn mark(&self, step: Step) -> PathBuf {
         self.directory.join(format!("{step}.{MARK}"))

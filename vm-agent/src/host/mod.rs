@@ -17,6 +17,7 @@
 //! | `raze` | stopping all components of a VM at once |
 //! | `command`, `check` | running a command under a time limit; readiness and liveness checks |
 //! | `owner`, `listener` | what belongs to a component; which process listens at an address |
+//! | `confinement`, `cgroup` | users, privileges, limits |
 //! | `process`, `group`, `spawn`, `running`, `descriptor` | one process, its group, its start, its end |
 //! | `component_directory`, `record` | where files are; what is remembered |
 //! | `data` | what outlives components, and which of them use it |
@@ -25,10 +26,12 @@
 //! | `drift` | differences between what runs and what was asked for |
 
 mod abort;
+mod cgroup;
 mod check;
 mod command;
 mod component;
 mod component_directory;
+mod confinement;
 mod data;
 mod descriptor;
 mod drift;
@@ -319,7 +322,11 @@ impl Shared {
         self.tell(match carried_out {
             Ok(values) => HostOutcome::Done { component, serial, values },
             Err(failure) => {
-                let failure = Component::new(self, component, serial).concealed(failure);
+                let about = Component::new(self, component, serial);
+                let failure = about.concealed(failure);
+                if about.directory.exists() {
+                    about.note_end(&format!("failed: {}", failure.first_line()));
+                }
                 HostOutcome::Failed { component, serial, detail: failure.detail().into() }
             }
         });

@@ -33,10 +33,10 @@ pub(super) fn open(directory: &ComponentDirectory, operation: &str, serial: u64)
     io::Result::attempt(opened, format!("write {}", path.display()))
 }
 
-/// Records that what a task started has ended by itself, and how.
-pub(super) fn note_death(directory: &ComponentDirectory, serial: u64, how: &str) -> Result<(), Failure> {
+/// Records that a task failed, or that what it started has died, and why.
+pub(super) fn note_end(directory: &ComponentDirectory, serial: u64, how: &str) -> Result<(), Failure> {
     let path = directory.output();
-    headed(&path, &format!("died: {how}"), serial).map(drop).attempt(format!("write {}", path.display()))
+    headed(&path, how, serial).map(drop).attempt(format!("write {}", path.display()))
 }
 
 /// Opens the file after a new heading line.
@@ -65,10 +65,13 @@ pub(super) fn tail(directory: &ComponentDirectory, path: &Path, begins: u64, byt
     shown(&Secrets::of(directory), &bytes, is_cut, bytes_max)
 }
 
-/// The last lines, for the report of a death.
+/// The last lines of a run, for the report of its death.
 pub(super) fn last_lines(directory: &ComponentDirectory, lines_max: usize) -> String {
     let text = tail(directory, &directory.output(), 0, TAIL_BYTES_MAX / 2);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with(HEADER)).collect();
+    let lines: Vec<&str> = text.lines().collect();
+    let begins = |line: &&str| line.starts_with(HEADER) && line.ends_with(": start");
+    let run = lines.iter().rposition(begins).map_or(0, |at| at + 1);
+    let lines: Vec<&str> = lines[run..].iter().filter(|line| !line.starts_with(HEADER)).copied().collect();
     lines[lines.len().saturating_sub(lines_max)..].join("\n")
 }
 

@@ -18,7 +18,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::OpenOptionsExt,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// Maximum size of these files: a recipe, the values of a few hundred bindings, and some reserve.
@@ -58,6 +58,9 @@ pub(super) struct Run {
     pub(super) values: Values,
     /// The process that was started: the component's own, or that of a start script.
     pub(super) process: Option<ProcessMark>,
+    /// The cgroups that enforce its limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) cgroups: Vec<PathBuf>,
 }
 
 /// The last task that was done.

@@ -1,6 +1,7 @@
 //! Stopping a component, so that no process of it is left running.
 
 use super::{
+    cgroup,
     command::Step,
     component::{Component, Slot},
     failure::Failure,
@@ -45,6 +46,7 @@ impl Component {
             let Stop { signal, grace_ms, .. } = &run.recipe.operations.stop;
             self.group(process).end_for_certain(*signal, Duration::from_millis(*grace_ms)).await;
         }
+        cgroup::clear(&run.cgroups).await;
         told.err()
     }
 
@@ -54,13 +56,16 @@ impl Component {
         let Some(process) = &run.process else { return Ok(()) };
         let Stop { signal, grace_ms, .. } = &run.recipe.operations.stop;
         let ended = self.group(process).end(*signal, Duration::from_millis(*grace_ms)).await;
-        ended.map_err(|error| Failure::new(error.to_string()).during(Step::Stop))
+        ended.map_err(|error| Failure::new(error.to_string()).during(Step::Stop))?;
+        cgroup::clear(&run.cgroups).await;
+        Ok(())
     }
 
     /// Runs the stop command. For a process it does not matter whether it succeeds: the processes that are left are
     /// found and killed.
     async fn tell_to_stop(&self, run: &Run, announced: &Values) -> Result<(), Failure> {
-        if run.is_process() && !run.still_runs() {
+        // Where something else runs the component's processes, they may outlive the one that was started.
+        if run.is_process() && !run.still_runs() && run.recipe.operations.identify.is_none() {
             return Ok(());
         }
         let home = self.directory.home();

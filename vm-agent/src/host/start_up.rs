@@ -9,6 +9,7 @@ use super::{
     check::Question,
     command::{Step, finish},
     component::{Component, Slot, decode},
+    confinement::explained,
     failure::Failure,
     record::{Record, Run},
     running::Running,
@@ -16,7 +17,7 @@ use super::{
     watch::Watcher,
 };
 use protocol::{HeldBinding, HostTask, Kind, Values};
-use recipe::{At, Start};
+use recipe::{At, Process, Start};
 use std::time::Duration;
 
 impl Component {
@@ -56,6 +57,7 @@ impl Component {
             bindings,
             values,
             process: None,
+            cgroups: Vec::new(),
         };
         match self.bring_up(run, &task.kind, &announced, &mut record, slot).await {
             Ok(run) => {
@@ -86,6 +88,7 @@ impl Component {
         let written_down = run.clone();
         let mut view = self.view_of_run(&written_down, &home, announced);
         self.write_files(&view)?;
+        self.hand_over(&view.recipe.confinement)?;
         self.run(Step::Configure, view.recipe.operations.configure.as_ref(), &view).await?;
 
         let mut begins = 0;
@@ -105,6 +108,7 @@ impl Component {
                 self.shared.witness(Moment::Spawned);
                 let group = self.group(&waiting.mark);
                 run.process = Some(waiting.mark.clone());
+                run.cgroups = self.limit(&view.recipe.limits, &waiting.mark).map_err(|it| it.during("limits"))?;
                 record.run = Some(run.clone());
                 record.save(&self.directory).await?;
                 self.shared.witness(Moment::Recorded);
@@ -128,11 +132,21 @@ impl Component {
                 }
             }
         }
-        if let Some(check) = &view.recipe.operations.check {
-            let question = Question::of(check, self, &view, &run)?;
-            let ready = question.ready(self, slot.running.as_ref()).await;
-            ready.map_err(|failure| self.with_output(failure.during("start"), begins))?;
-        }
+        let ready = match (&view.recipe.operations.check, &view.recipe.operations.start) {
+            (Some(check), _) => Question::of(check, self, &view, &run)?.ready(self, slot.running.as_ref()).await,
+            (None, Some(Start::Process(process))) => settle(process, slot.running.as_ref()).await,
+            (None, Some(Start::Script(_)) | None) => Ok(()),
+        };
+        ready.map_err(|failure| self.with_output(explained(failure, &run).during("start"), begins))?;
         Ok(run)
+    }
+}
+
+/// Without a check, a process that ends at once has failed to start.
+async fn settle(process: &Process, running: Option<&Running>) -> Result<(), Failure> {
+    let settled = Duration::from_millis(process.settle_ms);
+    match tokio::time::timeout(settled, Running::ended(running)).await {
+        Ok(ended) => Err(Failure::new(format!("ended within {settled:?}: {ended}"))),
+        Err(_) => Ok(()),
     }
 }

@@ -7,6 +7,7 @@ use super::{
     check::Question,
     command::Step,
     component::{Component, Slot},
+    confinement::explained,
     failure::Failure,
     output,
     record::Run,
@@ -69,7 +70,7 @@ impl Component {
         self.sweep_check().await;
         // Read before the stop command adds to it.
         let last_lines = output::last_lines(&self.directory, LINES_MAX);
-        let mut failure = failure.with_output(&last_lines);
+        let mut failure = explained(failure, run).with_output(&last_lines);
         if let Some(complaint) = self.end_for_certain(run, announced).await {
             failure = failure.with_output(&complaint.during(Step::Stop).0);
         }
@@ -85,13 +86,17 @@ impl Component {
         }
     }
 
+    /// Writes to the log how something ended; no report depends on it.
+    pub(super) fn note_end(&self, how: &str) {
+        if let Err(error) = output::note_end(&self.directory, self.serial, how) {
+            tracing::warn!(component = %self.id, %error, "cannot write its log");
+        }
+    }
+
     pub(super) fn died(&self, failure: &Failure) {
         tracing::warn!(component = %self.id, serial = self.serial, "died");
         let failure = self.concealed(failure.clone());
-        // The log should show where it ended; the report does not depend on it.
-        if let Err(error) = output::note_death(&self.directory, self.serial, failure.first_line()) {
-            tracing::warn!(component = %self.id, %error, "cannot write its log");
-        }
+        self.note_end(&format!("died: {}", failure.first_line()));
         let detail = failure.detail().into();
         self.shared.tell(HostOutcome::Died { component: self.id, serial: self.serial, detail });
     }

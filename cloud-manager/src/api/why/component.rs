@@ -2,8 +2,8 @@
 
 use super::{Inquiry, Seen};
 use crate::{
-    api::{view::state, waits},
-    document::quoted,
+    api::{now_ms, view::state, waits},
+    document::{Retrying, quoted},
 };
 use protocol::{
     ComponentState, Name, Need, Operation,
@@ -54,7 +54,9 @@ impl<'a> Inquiry<'a> {
             (_, Some(ComponentState::Failed(operation))) => self.failed(depth, entry, operation),
             (_, Some(ComponentState::Starting)) => {
                 let until = if desired == Desired::Stopped { "; a start is not interrupted" } else { "" };
-                self.wrong(depth, entry, format!("{place} is starting{until}"));
+                let before = self.retrying(entry).map(|it| format!("; {}", it.in_words(now_ms()))).unwrap_or_default();
+                self.wrong(depth, entry, format!("{place} is starting{until}{before}"));
+                self.last_failure(entry);
                 self.remedy(format!("holdfast component logs {} shows its output so far", quoted(name.as_str())));
             }
             (_, Some(now @ (ComponentState::Started | ComponentState::Stopped)))
@@ -109,6 +111,18 @@ impl<'a> Inquiry<'a> {
         }
     }
 
+    /// The operation that failed last, if it is being retried.
+    fn retrying(&self, entry: &ComponentEntry) -> Option<Retrying> {
+        self.history.retrying(entry.id?, now_ms())
+    }
+
+    /// Adds why the last attempt failed to the last reason.
+    fn last_failure(&mut self, entry: &ComponentEntry) {
+        if let Some(retrying) = self.retrying(entry) {
+            self.why.reasons.last_mut().expect("it was just added").detail = Some(retrying.detail);
+        }
+    }
+
     /// It is stopping; if it should run, the reason is an import that lacks a provider.
     fn stopping(&mut self, depth: usize, entry: &'a ComponentEntry, desired: Desired, place: &str) {
         let lacks =
@@ -146,8 +160,10 @@ impl<'a> Inquiry<'a> {
         }
         let lacks = self.lacks(entry, |need| !matches!(need, Need::Weak(_)));
         if lacks.is_empty() {
-            let says = format!("{place} is stopped: its host is preparing it, or pausing before a retry");
-            self.wrong(depth, entry, says);
+            let because = self.retrying(entry).map(|it| it.in_words(now_ms()));
+            let because = because.unwrap_or_else(|| "its host is preparing it".into());
+            self.wrong(depth, entry, format!("{place} is stopped: {because}"));
+            self.last_failure(entry);
             let word = quoted(entry.name.as_str());
             self.remedy(format!("holdfast component logs {word} shows its output so far"));
             return self.advise_cancelling(entry);
@@ -185,6 +201,12 @@ impl<'a> Inquiry<'a> {
             });
         }
         let lacks = self.lacks(entry, |_| true);
+        if let Some(retrying) = self.retrying(entry).filter(|_| lacks.is_empty()) {
+            self.wrong(depth, entry, format!("{place} is started, but {}", retrying.in_words(now_ms())));
+            self.last_failure(entry);
+            let word = quoted(entry.name.as_str());
+            return self.remedy(format!("holdfast component logs {word} shows what it wrote so far"));
+        }
         if lacks.is_empty() {
             return self.well(depth, entry, place);
         }
