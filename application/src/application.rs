@@ -40,6 +40,8 @@ pub struct Application {
     pub(crate) constraints: Vec<(String, Span)>,
     /// What to minimise, the most important first.
     pub(crate) preferences: Vec<(String, Span)>,
+    /// Whether a change that fails is taken back by the manager.
+    pub(crate) rolls_back_on_failure: bool,
     /// Where each secret is named.
     pub(crate) secrets: BTreeMap<String, Span>,
     /// VMs that may not have components.
@@ -162,6 +164,11 @@ pub enum LoadError {
 }
 
 impl Application {
+    /// Whether a change that fails is taken back by the manager, because the file says `on-failure: rollback`.
+    pub fn rolls_back_on_failure(&self) -> bool {
+        self.rolls_back_on_failure
+    }
+
     /// Remarks: what works, but perhaps not as its author intends.
     pub fn remarks(&self) -> Vec<String> {
         let used = |name: &&String| self.components.values().any(|group| group.type_name == **name);
@@ -172,7 +179,7 @@ impl Application {
             let silent = component_type.imports.iter().filter(|(_, it)| it.sort == NeedSort::Weak);
             for (import, _) in silent.filter(|(import, _)| !component_type.recipe.rebinds() && is_read(import)) {
                 remarks.push(format!(
-                    "`{name}` reads the weak import `{import}` but has no `rebind`: while it runs, it does not learn of new or removed providers, and it is restarted when a provider comes back with different values"
+                    "`{name}` reads the weak import `{import}` but has neither `rebind` nor `reload`: while it runs, it does not learn of new or removed providers, and it is restarted when a provider comes back with different values"
                 ));
             }
             let listed: BTreeSet<&str> =
@@ -256,6 +263,7 @@ impl Application {
                     types,
                     constraints,
                     preferences,
+                    rolls_back_on_failure: document.rolls_back_on_failure,
                     secrets,
                     drained: inputs.drained.clone(),
                     unread,

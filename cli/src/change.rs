@@ -2,6 +2,7 @@
 
 use crate::{
     Ending,
+    data::DataOptions,
     failure::Failure,
     operator::{Operator, OperatorOptions},
     plan_text, progress_of_change, screen,
@@ -24,6 +25,11 @@ pub(crate) struct ChangeOptions {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    data: DataOptions,
+    /// If an operation fails for good, take the change back
+    #[arg(long)]
+    rollback_on_failure: bool,
+    #[command(flatten)]
     pub(crate) waiting: WaitOptions,
 }
 
@@ -45,13 +51,20 @@ impl ChangeOptions {
 
     /// The same, with another strategy unless the options name one.
     pub(crate) fn make_by(&self, usual: Strategy, edits: Vec<EditDocument>) -> Result<Ending, Failure> {
-        let change = NewChange { strategy: self.strategy.unwrap_or(usual), incomplete: self.incomplete, edits };
+        let change = NewChange {
+            strategy: self.strategy.unwrap_or(usual),
+            incomplete: self.incomplete,
+            delete_data: self.data.delete_data,
+            start_empty: self.data.start_empty.clone(),
+            rollback_on_failure: self.rollback_on_failure,
+            edits,
+        };
         let operator = Operator::new(&self.waiting.operator)?;
         if !self.dry_run {
             return self.waiting.ask(&operator, "/v1/changes", &change);
         }
         let plan: Plan = operator.post("/v1/changes?dry-run=true", &change)?;
-        screen::show(self.waiting.operator.json, &plan, || screen::coloured(&plan_text::outcome(&plan.forecast)))?;
+        screen::show(self.waiting.operator.json, &plan, || screen::coloured(&plan_text::outcome(&plan)))?;
         Ok(Ending::Done)
     }
 }

@@ -126,13 +126,18 @@ struct Skip {
 
 /// Show the end of what a component's operations wrote
 #[derive(Args)]
-#[command(after_help = "Example: holdfast component logs app")]
+#[command(after_help = "\
+Example: holdfast component logs app
+         holdfast component logs app --previous")]
 struct Logs {
     /// Its name
     name: String,
     /// At most so many bytes
     #[arg(long, value_name = "N", default_value_t = 65_536)]
     bytes: usize,
+    /// Of the component that had this name before, and was replaced or removed
+    #[arg(long)]
+    previous: bool,
     #[command(flatten)]
     operator: OperatorOptions,
 }
@@ -166,9 +171,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     }
 }
 
-fn show_logs(Logs { name, bytes, operator: options }: &Logs) -> Result<Ending, Failure> {
+fn show_logs(Logs { name, bytes, previous, operator: options }: &Logs) -> Result<Ending, Failure> {
     let operator = Operator::new(options)?;
-    let log = match operator.text(&format!("/v1/components/{}/logs?bytes={bytes}", segment(name))) {
+    let which = if *previous { "&previous=true" } else { "" };
+    let log = match operator.text(&format!("/v1/components/{}/logs?bytes={bytes}{which}", segment(name))) {
         Err(Failure::Manager(ClientError::Refused(404, problems))) => {
             let all: Vec<Component> = operator.get("/v1/components")?;
             // One that is there has written nothing yet.

@@ -17,6 +17,7 @@ mod completions;
 mod component;
 mod component_file;
 mod component_options;
+mod data;
 mod demo;
 mod explore;
 mod failure;
@@ -90,6 +91,7 @@ enum Command {
     Vm(vm::Arguments),
     Component(component::Arguments),
     Binding(binding::Arguments),
+    Data(data::Arguments),
     History(history::HistoryArguments),
     Show(history::ShowArguments),
     Token(token::Arguments),
@@ -141,6 +143,7 @@ pub fn main() -> ExitCode {
         Command::Vm(arguments) => vm::run(&arguments),
         Command::Component(arguments) => component::run(&arguments),
         Command::Binding(arguments) => binding::run(&arguments),
+        Command::Data(arguments) => data::run(&arguments),
         Command::History(arguments) => history::run(&arguments),
         Command::Show(arguments) => history::show(&arguments),
         Command::Token(arguments) => token::run(&arguments),

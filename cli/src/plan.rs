@@ -3,6 +3,7 @@
 use crate::{
     Ending,
     application_file::{FileOptions, ValueOptions, look_for_secrets},
+    data::DataOptions,
     explore,
     failure::Failure,
     files,
@@ -61,6 +62,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     time_limit: u64,
     #[command(flatten)]
+    data: DataOptions,
+    #[command(flatten)]
     operator: OperatorOptions,
 }
 
@@ -112,6 +115,8 @@ fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
         rolling: arguments.rolling,
         time_limit_s: Some(arguments.time_limit),
         trade_off: arguments.trade_off,
+        delete_data: arguments.data.delete_data,
+        start_empty: arguments.data.start_empty.clone(),
         picture: arguments.svg.is_some(),
         script: arguments.explore,
         ..How::default()

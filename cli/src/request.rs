@@ -5,6 +5,7 @@ use crate::{
     Ending,
     application_file::{look_for_secrets, secret_texts},
     change::WaitOptions,
+    data::DataOptions,
     failure::Failure,
     operator::Operator,
     plan_text,
@@ -40,6 +41,11 @@ pub(crate) struct HowOptions {
     /// Change nothing; show what would be changed, and whether the manager would accept it
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    data: DataOptions,
+    /// If an operation of the change fails for good, take the change back
+    #[arg(long)]
+    rollback_on_failure: bool,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
@@ -59,6 +65,9 @@ impl HowOptions {
             canary: self.canary,
             promote_after_s: self.promote_after,
             time_limit_s: Some(self.time_limit),
+            delete_data: self.data.delete_data,
+            start_empty: self.data.start_empty.clone(),
+            rollback_on_failure: self.rollback_on_failure,
             ..How::default()
         }
     }

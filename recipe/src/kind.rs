@@ -33,7 +33,7 @@ impl Recipe {
 
     /// Whether a kind with this recipe can be told of new bindings while it runs.
     pub fn rebinds(&self) -> bool {
-        self.operations.rebind.is_some()
+        self.operations.rebind.is_some() || self.operations.reload.is_some()
     }
 
     /// Whether the exported values of a kind with this recipe may differ after each start: they are chosen then, or a

@@ -124,6 +124,9 @@ pub struct Operations {
     /// Tells it of a new set of bindings, after the files are written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebind: Option<Rebind>,
+    /// Makes it read its files again while it runs. It also tells it of new bindings if there is no `rebind`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reload: Option<Rebind>,
     /// Stops it.
     #[serde(default)]
     pub stop: Stop,
@@ -367,7 +370,7 @@ impl Recipe {
     }
 
     fn command_lines(&self) -> Vec<&CommandLine> {
-        let Operations { install, announce, configure, start, check, rebind, stop, purge } = &self.operations;
+        let Operations { install, announce, configure, start, check, rebind, reload, stop, purge } = &self.operations;
         let commands = [install, announce, configure, &stop.command, purge];
         let mut lines: Vec<_> = commands.into_iter().flatten().map(|command| &command.run).collect();
         lines.extend(start.iter().map(|start| match start {
@@ -377,8 +380,10 @@ impl Recipe {
         if let Some(Check { probe: Probe::Command { run }, .. }) = check {
             lines.push(run);
         }
-        if let Some(Rebind::Command(command)) = rebind {
-            lines.push(&command.run);
+        for told in [rebind, reload] {
+            if let Some(Rebind::Command(command)) = told {
+                lines.push(&command.run);
+            }
         }
         lines
     }

@@ -8,6 +8,7 @@
 
 mod applications;
 mod beforehand;
+mod data;
 mod demo;
 mod failing;
 mod following;
@@ -21,6 +22,7 @@ mod reasons;
 mod rollouts;
 #[path = "../../cli/tests/session/mod.rs"]
 mod session;
+mod siblings;
 mod site;
 
 /// The program under test. Cargo builds it before these tests, from the sources as they are.

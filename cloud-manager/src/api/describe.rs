@@ -3,9 +3,9 @@
 use super::routes::{Gives, Route, table};
 use crate::document::{
     Accepted, ApplicationDocument, ApplyRequest, Binding, Cancellation, ChangeRecord, CheckRequest, Component,
-    ComponentDetail, DrainRequest, Drift, EventDocument, Gap, JoinToken, NewChange, NewJoinToken, NewToken,
-    OperatorToken, Plan, PlanningDocument, Problems, ReconcileRequest, RemoveRequest, RollbackRequest, RunningChange,
-    ScaleRequest, Status, Submitted, Token, Vm, Well, Why,
+    ComponentDetail, DataDocument, DrainRequest, Drift, EventDocument, Gap, JoinToken, NewChange, NewJoinToken,
+    NewToken, OperatorToken, Plan, PlanningDocument, Problems, ReconcileRequest, RemoveRequest, RollbackRequest,
+    RunningChange, ScaleRequest, Status, Submitted, Token, Vm, Well, Why,
 };
 use serde_json::Value;
 use utoipa::{
@@ -31,6 +31,7 @@ use utoipa::{
     CheckRequest,
     Component,
     ComponentDetail,
+    DataDocument,
     DrainRequest,
     Drift,
     EventDocument,

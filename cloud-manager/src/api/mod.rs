@@ -22,6 +22,7 @@ mod asking;
 mod cancelling;
 mod certificate;
 mod chronicle;
+mod data;
 mod describe;
 mod following;
 mod guard;

@@ -1,7 +1,7 @@
 //! The one table of routes. The router, the role that each route asks for, and the description all come from it, so that
 //! they cannot differ.
 
-use super::{Api, applications, asking, cancelling, following, guard::guard, looking, problem::Problem};
+use super::{Api, applications, asking, cancelling, data, following, guard::guard, looking, problem::Problem};
 use crate::document::Role;
 use axum::{
     Router,
@@ -96,7 +96,10 @@ pub(super) fn table() -> Vec<Route> {
             || get(looking::definition),
         ),
         Route {
-            query: &[("bytes", "at most so many bytes; 65536 if nothing is said")],
+            query: &[
+                ("bytes", "at most so many bytes; 65536 if nothing is said"),
+                ("previous", "true: of the last removed or replaced component of that name"),
+            ],
             ..route(
                 (Get, "/v1/components/{name}/logs"),
                 READ,
@@ -177,6 +180,19 @@ pub(super) fn table() -> Vec<Route> {
             Gives::One(200, "ApplicationDocument"),
             || get(applications::application),
         ),
+        route((Get, "/v1/data"), READ, "Data that VMs keep for components", Gives::List("DataDocument"), || {
+            get(data::list)
+        }),
+        Route {
+            query: &[("vm", "the VM, where several keep data of one name")],
+            ..route(
+                (Delete, "/v1/data/{name}"),
+                OPERATE,
+                "Delete the data that is kept for a component; refused while the component uses it",
+                Gives::Nothing,
+                || delete(data::delete),
+            )
+        },
         route((Get, "/v1/bindings"), READ, "Every binding", Gives::List("Binding"), || get(looking::bindings)),
         route((Get, "/v1/changes"), READ, "Every change that is not done", Gives::List("RunningChange"), || {
             get(looking::changes)

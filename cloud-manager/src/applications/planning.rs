@@ -5,7 +5,7 @@
 
 use super::{
     data::{Said, data_plan},
-    fates::fates,
+    fates::{fates, not_told},
     forecast::{forecast, script},
     present::{Present, masked},
     state::{ApplicationUpdate, Json, Step, Submission, VersionUpdate},
@@ -120,7 +120,10 @@ pub fn plan(request: &ApplicationRequest, present: &Present, mut limits: Limits<
     let others = others.map(|(_, state)| present.found(state)).collect();
     let mut decision = Decision {
         plan: Plan::default(),
-        wishes: Wishes { rollback_on_failure: how.rollback_on_failure, ..Wishes::default() },
+        wishes: Wishes {
+            rollback_on_failure: how.rollback_on_failure || targets.iter().any(|it| it.rolls_back_on_failure),
+            ..Wishes::default()
+        },
         intent: request.intent(),
         canary_steps: how.canary.and_then(|it| canary_steps(it, &targets, &ends)),
         promote_after_ms: how.promote_after_s.map(|it| it.saturating_mul(1_000)),
@@ -214,19 +217,19 @@ impl Decision {
             let (_, lines) = script(present.configuration(), changes.clone());
             serde_json::to_value(&*lines).unwrap_or_default()
         });
+        let applications: Vec<ApplicationPlan> =
+            self.targets.iter().map(|it| self.describe_one(it, present, &forecast, &data.effects)).collect();
+        let pairs = self.targets.iter().zip(&applications);
+        let not_told: Vec<String> = pairs.flat_map(|(it, plan)| not_told(it, &plan.fates, &plan.difference)).collect();
         self.plan = Plan {
-            applications: self
-                .targets
-                .iter()
-                .map(|it| self.describe_one(it, present, &forecast, &data.effects))
-                .collect(),
+            applications,
             data: data.effects,
             strategy: strategies.first().copied().unwrap_or_default(),
             steps: self.ends.len(),
             edits,
             secrets: self.secrets(),
             forecast,
-            remarks: self.targets.iter().flat_map(|it| it.remarks.clone()).collect(),
+            remarks: self.targets.iter().flat_map(|it| it.remarks.clone()).chain(not_told).collect(),
             picture: match self.targets.as_slice() {
                 [target] if how.picture => Some(application::picture(&target.before, &target.after)),
                 _ => None,

@@ -9,6 +9,7 @@ pub mod answer;
 pub mod application;
 pub mod asked;
 pub mod change;
+mod data;
 pub mod event;
 pub mod plan;
 pub mod reason;
@@ -43,6 +44,7 @@ pub use application::{
     ScaleRequest, Submitted, VersionDocument,
 };
 pub use change::{EditDocument, NewChange, NewComponent, NewExport, NewImport, NewNeed, NewPatience, NewVm};
+pub use data::{DataDirectory, DataDocument};
 pub use event::{ChangeRecord, EventDocument, Gap, PhaseRecord};
 pub use plan::{
     ApplicationPlan, ComponentDifference, ComponentFate, DataEffect, DataFate, Fate, Forecast, Moment, Plan, SecretUse,

@@ -127,7 +127,8 @@ impl Component {
         self.learn_secrets(&view)?;
         values::check_import_types(&view)?;
         self.write_files(&view)?;
-        match &run.recipe.operations.rebind {
+        let operations = &run.recipe.operations;
+        match operations.rebind.as_ref().or(operations.reload.as_ref()) {
             None => {}
             Some(Rebind::Command(command)) => self.run(Step::Rebind, Some(command), &view).await?,
             Some(Rebind::Signal(signal)) => self.tell_by_signal(run, *signal)?,
