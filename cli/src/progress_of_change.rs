@@ -85,17 +85,24 @@ pub(crate) fn follow(operator: &Operator, accepted: &Accepted, json: bool, tiers
         }
     };
     view.end()?;
-    if !json && ending == Ending::Done {
-        let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", accepted.change))?;
+    if ending != Ending::Done {
+        return Ok(ending);
+    }
+    let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", accepted.change))?;
+    // An operation failed while this was looking, and then the change was cancelled: by the manager, on request.
+    let is_taken_back = record.cancelled && !told.is_empty();
+    if !json {
         let took = record.done_at_ms.zip(record.accepted_at_ms).map(|(done, accepted)| done.saturating_sub(accepted));
         let took = took.map(|ms| format!(" after {}", screen::lasting(Duration::from_millis(ms)))).unwrap_or_default();
-        screen::print(&screen::coloured(&format!(
-            "✓ change {} is {}{took}\n",
-            accepted.change,
-            if record.cancelled { "cancelled" } else { "done" }
-        )))?;
+        let (sign, is) = match (is_taken_back, record.cancelled) {
+            (true, _) => ("✗", "failed, and was taken back"),
+            (false, true) => ("✓", "cancelled"),
+            (false, false) => ("✓", "done"),
+        };
+        let verb = if is_taken_back { "" } else { "is " };
+        screen::print(&screen::coloured(&format!("{sign} change {} {verb}{is}{took}\n", accepted.change)))?;
     }
-    Ok(ending)
+    Ok(if is_taken_back { Ending::Refuted } else { Ending::Done })
 }
 
 fn running(operator: &Operator, change: u64) -> Result<Option<RunningChange>, Failure> {

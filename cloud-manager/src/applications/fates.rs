@@ -33,15 +33,11 @@ pub(super) fn fates(
                 let is = if vm(&target.before) == vm(&target.after) { Fate::Replaced } else { Fate::Moved };
                 (is, why.clone())
             }
-            Some(How::Adjusted(why)) if !stops => (Fate::Told, why.clone()),
+            Some(How::Adjusted(why)) if !stops => (told(target, key), why.clone()),
             _ => match target.restarts.get(key) {
                 Some(why) => (Fate::Restarted, why.clone()),
                 None if stops => (Fate::Restarted, vec![because_of_providers(target, difference, key)]),
-                None if is_told(difference, key) => {
-                    let operations = target.after.definition_of(key).map(|it| &it.recipe.operations);
-                    let reloads = operations.is_some_and(|it| it.rebind.is_none() && it.reload.is_some());
-                    (if reloads { Fate::Reloaded } else { Fate::Told }, vec!["its bindings change".into()])
-                }
+                None if is_told(difference, key) => (told(target, key), vec!["its bindings change".into()]),
                 None => (Fate::Untouched, Vec::new()),
             },
         };
@@ -73,6 +69,13 @@ pub(super) fn not_told(target: &Target, fates: &BTreeMap<Key, ComponentFate>, di
         )
     };
     groups.into_iter().map(remark).collect()
+}
+
+/// How a running component is told of new bindings.
+fn told(target: &Target, key: &Key) -> Fate {
+    let operations = target.after.definition_of(key).map(|it| &it.recipe.operations);
+    let reloads = operations.is_some_and(|it| it.rebind.is_none() && it.reload.is_some());
+    if reloads { Fate::Reloaded } else { Fate::Told }
 }
 
 /// Whether a component gets or loses a binding.
