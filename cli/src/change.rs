@@ -2,7 +2,6 @@
 
 use crate::{
     Ending,
-    data::DataOptions,
     failure::Failure,
     operator::{Operator, OperatorOptions},
     plan_text, progress_of_change, screen,
@@ -24,11 +23,13 @@ pub(crate) struct ChangeOptions {
     /// Change nothing; show what the change would lead to
     #[arg(long)]
     dry_run: bool,
-    #[command(flatten)]
-    data: DataOptions,
-    /// If an operation fails for good, take the change back
-    #[arg(long)]
-    rollback_on_failure: bool,
+    // Most changes have nothing to do with data; what is refused names the option that permits it.
+    /// Delete the data of components and VMs that are removed
+    #[arg(long, hide = true)]
+    delete_data: bool,
+    /// Let this component start without its data, which is on another VM; can be repeated
+    #[arg(long, hide = true, value_name = "COMPONENT")]
+    start_empty: Vec<String>,
     #[command(flatten)]
     pub(crate) waiting: WaitOptions,
 }
@@ -54,9 +55,9 @@ impl ChangeOptions {
         let change = NewChange {
             strategy: self.strategy.unwrap_or(usual),
             incomplete: self.incomplete,
-            delete_data: self.data.delete_data,
-            start_empty: self.data.start_empty.clone(),
-            rollback_on_failure: self.rollback_on_failure,
+            delete_data: self.delete_data,
+            start_empty: self.start_empty.clone(),
+            rollback_on_failure: false,
             edits,
         };
         let operator = Operator::new(&self.waiting.operator)?;

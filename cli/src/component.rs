@@ -62,7 +62,11 @@ struct Add {
 
 /// Remove components, with all their bindings
 #[derive(Args)]
-#[command(after_help = "Example: holdfast component remove app")]
+#[command(after_help = "\
+Their data stays on their VMs; --delete-data deletes it, too.
+
+Example: holdfast component remove app
+         holdfast component remove database --delete-data")]
 struct Remove {
     /// Their names
     #[arg(required = true, value_name = "NAME")]

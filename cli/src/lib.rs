@@ -62,9 +62,19 @@ use std::process::ExitCode;
 
 /// Reconfigures distributed applications so that nothing running holds on to something that is not.
 #[derive(Parser)]
-#[command(name = "holdfast", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(
+    name = "holdfast",
+    version,
+    disable_help_subcommand = true,
+    disable_version_flag = true,
+    max_term_width = 100
+)]
 #[command(after_help = "Example: holdfast demo")]
 struct Holdfast {
+    // Not listed, so that the help fits a screen.
+    /// Print version
+    #[arg(short = 'V', long, hide = true, action = clap::ArgAction::Version)]
+    version: (),
     #[command(subcommand)]
     command: Command,
 }
