@@ -22,6 +22,8 @@ pub(crate) const COMMAND_FIELDS: &[&str] = &["run", "time-limit"];
 pub(crate) const CHECK_FIELDS: &[&str] =
     &["tcp", "host", "http", "command", "interval", "ready-within", "attempt", "liveness", "failures"];
 pub(crate) const REBIND_FIELDS: &[&str] = &["command", "signal", "time-limit"];
+/// What stands for `rebind` where a restart tells a component of new bindings.
+pub(crate) const RESTART: &str = "restart";
 pub(crate) const STOP_FIELDS: &[&str] = &["command", "signal", "grace", "time-limit"];
 pub(crate) const VALUE_FIELDS: &[&str] = &["template", "at"];
 pub(crate) const FILE_TEMPLATE_FIELDS: &[&str] = &["template", "from", "mode"];
@@ -307,6 +309,12 @@ impl Builder<'_> {
 
     /// Reads `rebind` or `reload`.
     fn rebind(&mut self, node: &Node, name: &str) -> Option<Rebind> {
+        if let Content::Scalar { text, .. } = &node.content
+            && text == RESTART
+            && name == "rebind"
+        {
+            return Some(Rebind::Restart);
+        }
         let fields = self.reading.fields(node, &format!("`{name}`"), REBIND_FIELDS);
         let limit = self.time(&fields, "time-limit", TIME_LIMIT_MS);
         match (fields.get("command"), fields.get("signal")) {

@@ -9,8 +9,8 @@ use crate::{
     driver::{CONTAINER_FIELDS, START_FIELDS},
     kept_data::{DATA_FIELDS, ON_REMOVE},
     operations::{
-        CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, SIGNALS, STOP_FIELDS,
-        VALUE_FIELDS,
+        CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, RESTART, SIGNALS,
+        STOP_FIELDS, VALUE_FIELDS,
     },
 };
 use protocol::Operation;
@@ -212,10 +212,17 @@ fn component_type() -> Value {
         ),
         (
             "rebind",
-            object(
-                REBIND_FIELDS,
-                &[("command", part("line"), "What to run"), ("signal", signal(), "The signal to its process"), limit()],
-            ),
+            any_of(vec![
+                json!({ "const": RESTART }),
+                object(
+                    REBIND_FIELDS,
+                    &[
+                        ("command", part("line"), "What to run"),
+                        ("signal", signal(), "The signal to its process"),
+                        limit(),
+                    ],
+                ),
+            ]),
             "Tells it of new bindings while it runs",
         ),
         (

@@ -229,6 +229,8 @@ pub enum Rebind {
     Command(Command),
     /// By a signal to its process.
     Signal(Signal),
+    /// By a restart, which the manager plans. The host is never asked to do it.
+    Restart,
 }
 
 /// How a component is stopped: the command if there is one, then the signal to all its processes, then, after the grace,

@@ -49,6 +49,17 @@ async fn a_quorum_that_grows_tells_its_running_members() {
     let stopped = crate::site::order(&site.told_since(after).await, "stopping");
     assert_eq!(stopped, [] as [&str; 0]);
 
+    // Where only a restart tells them, they are restarted one after the other, when the new one has started.
+    std::fs::write(path, QUORUM.replace("reload: { signal: HUP }", "rebind: restart").replace("count: 3", "count: 5"))
+        .unwrap();
+    site.done(&["apply", path, "--yes"]);
+    let plan: Plan = serde_json::from_str(&site.done(&["scale", "member=6", "--dry-run", "--json"])).unwrap();
+    assert_eq!((plan.steps, plan.applications[0].fates[&"member[0]".parse().unwrap()].is), (6, Fate::Restarted));
+    site.done(&["scale", "member=6", "--yes"]);
+    let seen = site.file("quorum/member[0]", "seen").await;
+    let lines = std::fs::read_to_string(&seen).unwrap();
+    assert_eq!(lines.lines().filter(|it| it.contains(':')).count(), 6, "{lines}");
+
     // A type that cannot tell them is named, with the components and what to do.
     std::fs::write(path, QUORUM.replace("      reload: { signal: HUP }\n", "")).unwrap();
     site.done(&["apply", path, "--yes"]);

@@ -33,9 +33,14 @@ pub(super) fn fates(
                 let is = if vm(&target.before) == vm(&target.after) { Fate::Replaced } else { Fate::Moved };
                 (is, why.clone())
             }
-            Some(How::Adjusted(why)) if !stops => (told(target, key), why.clone()),
+            Some(How::Adjusted(why)) if !stops && !target.late_restarts.contains(key) => {
+                (told(target, key), why.clone())
+            }
             _ => match target.restarts.get(key) {
                 Some(why) => (Fate::Restarted, why.clone()),
+                None if target.late_restarts.contains(key) => {
+                    (Fate::Restarted, vec!["its bindings change, and its type says rebind: restart".into()])
+                }
                 None if stops => (Fate::Restarted, vec![because_of_providers(target, difference, key)]),
                 None if is_told(difference, key) => (told(target, key), vec!["its bindings change".into()]),
                 None => (Fate::Untouched, Vec::new()),
@@ -44,6 +49,24 @@ pub(super) fn fates(
         fates.insert(key.clone(), ComponentFate { is, data_kept: kept.contains(name.as_str()), why });
     }
     fates
+}
+
+/// Components that run on and get or lose bindings, and whose type says that only a restart tells them. The forecast says
+/// which stop anyway.
+pub(super) fn late_restarts(target: &Target, forecast: &Forecast) -> Vec<Key> {
+    let difference = Difference::between(&target.before, &target.after);
+    let says_so = |key: &&Key| {
+        let definition = target.after.definition_of(key);
+        definition.is_some_and(|it| matches!(it.recipe.operations.rebind, Some(recipe::Rebind::Restart)))
+    };
+    let stays = |key: &&Key| target.before.components.contains_key(key) && target.after.components.contains_key(key);
+    let runs_on = |key: &&Key| {
+        let names = [key.scoped(&target.after.application).to_string(), key.to_string()];
+        let stops = if forecast.not_simulated.is_some() { &forecast.may_stop } else { &forecast.stopped };
+        !names.iter().any(|it| stops.contains(it))
+    };
+    let late = target.after.components.keys().filter(|key| is_told(&difference, key)).filter(stays);
+    late.filter(says_so).filter(runs_on).cloned().collect()
 }
 
 /// Remarks on components that run on without being told of their new bindings: their type has no way to tell them.

@@ -5,7 +5,7 @@
 
 use super::{
     data::{Said, data_plan},
-    fates::{fates, not_told},
+    fates::{fates, late_restarts, not_told},
     forecast::{forecast, script},
     present::{Present, masked},
     state::{ApplicationUpdate, Json, Step, Submission, VersionUpdate},
@@ -94,6 +94,8 @@ pub struct Decision {
     targets: Vec<Target>,
     /// For each change, what it makes of each target.
     ends: Vec<Vec<Expansion>>,
+    /// The components that the last changes restart, one change each.
+    late: Vec<Vec<Key>>,
     others: Vec<Expansion>,
     strategy: Option<Strategy>,
     canary_steps: Option<usize>,
@@ -129,9 +131,11 @@ pub fn plan(request: &ApplicationRequest, present: &Present, mut limits: Limits<
         promote_after_ms: how.promote_after_s.map(|it| it.saturating_mul(1_000)),
         targets,
         ends,
+        late: Vec::new(),
         others,
         strategy: how.strategy,
     };
+    decision.restart_late(present, rolling_by);
     decision.describe(request, present)?;
     Ok(decision)
 }
@@ -172,6 +176,26 @@ impl Decision {
     /// Whether nothing is to be changed and nothing to be remembered.
     pub fn is_nothing(&self) -> bool {
         self.plan.is_empty() && self.targets.iter().all(|it| it.files.is_some()) && self.same_files()
+    }
+
+    /// Adds changes that restart components which can be told of new bindings only so: when everything else is done, as
+    /// many at a time as may be down.
+    fn restart_late(&mut self, present: &Present, out_max: Option<NonZeroUsize>) {
+        let [target] = self.targets.as_slice() else { return };
+        let says_so =
+            |it: &application::Definition| matches!(it.recipe.operations.rebind, Some(recipe::Rebind::Restart));
+        if !target.after.definitions.values().any(says_so) {
+            return;
+        }
+        let masked = masked(&target.after);
+        let changes: Vec<Change> = (0..self.ends.len()).map(|place| self.change(place, &masked).0).collect();
+        let one = Some(&target.after.application);
+        let late = late_restarts(target, &forecast(present, &changes, &[&target.before, &target.after], one));
+        let at_once = out_max.unwrap_or(NonZeroUsize::MIN).get();
+        self.late = late.chunks(at_once).map(<[Key]>::to_vec).collect();
+        let end = self.ends.last().cloned().unwrap_or_default();
+        self.ends.extend(self.late.iter().map(|_| end.clone()));
+        self.targets[0].late_restarts = late;
     }
 
     fn same_files(&self) -> bool {
@@ -324,6 +348,10 @@ impl Decision {
             if place == 0 {
                 let restart = |key: &Key| Edit::RestartComponent { component: key.scoped(&to.application) };
                 change.edits.extend(target.restarts.keys().map(restart));
+            }
+            if let Some(late) = place.checked_sub(self.ends.len() - self.late.len()) {
+                let restart = |key: &Key| Edit::RestartComponent { component: key.scoped(&to.application) };
+                change.edits.extend(self.late[late].iter().map(restart));
             }
         }
         with_usual_patience(&mut change.edits);

@@ -31,6 +31,8 @@ pub(super) struct Target {
     pub(super) kept: SecretTexts,
     /// Components that are to start again, and why.
     pub(super) restarts: BTreeMap<Key, Vec<String>>,
+    /// Components that are to start again when everything else is done, because only that tells them of new bindings.
+    pub(super) late_restarts: Vec<Key>,
     /// Where only some components are mended: everything else.
     pub(super) rest: Option<Rest>,
     /// How many components a load needs.
@@ -60,6 +62,7 @@ impl Target {
             files: None,
             kept: state.map(|it| it.version().secrets.clone()).unwrap_or_default(),
             restarts: BTreeMap::new(),
+            late_restarts: Vec::new(),
             rest: None,
             counts: BTreeMap::new(),
             remarks: Vec::new(),

@@ -129,7 +129,7 @@ impl Component {
         self.write_files(&view)?;
         let operations = &run.recipe.operations;
         match operations.rebind.as_ref().or(operations.reload.as_ref()) {
-            None => {}
+            None | Some(Rebind::Restart) => {}
             Some(Rebind::Command(command)) => self.run(Step::Rebind, Some(command), &view).await?,
             Some(Rebind::Signal(signal)) => self.tell_by_signal(run, *signal)?,
         }
