@@ -101,13 +101,14 @@ async fn a_change_that_fails_is_taken_back_on_request() {
         let ended = site.holdfast(&arguments);
         let told = String::from_utf8_lossy(&ended.stdout);
         assert!(!ended.status.success() && told.contains("failed, and was taken back"), "{told}");
-        let status = site.status().await;
         let waiting = async {
             while site.state("service/service[0]").await != "started" || !site.status().await.changes.is_empty() {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(std::time::Duration::from_secs(30), waiting).await.expect(&format!("{status:#?}"));
+        tokio::time::timeout(std::time::Duration::from_secs(30), waiting)
+            .await
+            .expect("the release from before is back");
         // The release from before runs on its own data.
         let home = site.file("service/service[0]", "ready").await;
         assert!(home.exists());

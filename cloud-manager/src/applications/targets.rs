@@ -106,7 +106,7 @@ fn apply(request: &ApplyRequest, present: &Present, limits: &mut Limits<'_>) -> 
     let after = limits.expand(&application, &existing)?;
     files.inputs.drained.retain(|vm| after.vms.contains_key(vm));
     let trade_offs = trade_offs(request.how.trade_off, &application, &existing)?;
-    let mut target = Target::new(state.map(|it| &**it), before.clone(), after);
+    let mut target = Target::new(state.map(|it| &**it), before, after);
     target.files = Some(files);
     target.remarks = application.remarks();
     target.rolls_back_on_failure = application.rolls_back_on_failure();
@@ -129,7 +129,7 @@ fn again(
     let existing = Existing { before: Some(&placed), others: &others };
     let after = limits.expand(&application, &existing)?;
     let trade_offs = trade_offs(how.trade_off, &application, &existing)?;
-    let mut target = Target::new(Some(state), Some(before.clone()), after);
+    let mut target = Target::new(Some(state), Some(before), after);
     target.files = Some(files);
     target.rolls_back_on_failure = application.rolls_back_on_failure();
     target.trade_offs = trade_offs;
