@@ -43,6 +43,8 @@ pub struct Application {
     pub(crate) preferences: Vec<(String, Span)>,
     /// How it follows its load.
     pub(crate) autoscale: Option<Autoscale>,
+    /// Whether a change that fails is taken back by the manager.
+    pub(crate) rolls_back_on_failure: bool,
     /// Where each secret is named.
     pub(crate) secrets: BTreeMap<String, Span>,
     /// VMs that may not have components.
@@ -165,6 +167,11 @@ pub enum LoadError {
 }
 
 impl Application {
+    /// Whether a change that fails is taken back by the manager, because the file says `on-failure: rollback`.
+    pub fn rolls_back_on_failure(&self) -> bool {
+        self.rolls_back_on_failure
+    }
+
     /// Remarks: what works, but perhaps not as its author intends.
     pub fn remarks(&self) -> Vec<String> {
         let used = |name: &&String| self.components.values().any(|group| group.type_name == **name);
@@ -175,7 +182,7 @@ impl Application {
             let silent = component_type.imports.iter().filter(|(_, it)| it.sort == NeedSort::Weak);
             for (import, _) in silent.filter(|(import, _)| !component_type.recipe.rebinds() && is_read(import)) {
                 remarks.push(format!(
-                    "`{name}` reads the weak import `{import}` but has no `rebind`: while it runs, it does not learn of new or removed providers, and it is restarted when a provider comes back with different values"
+                    "`{name}` reads the weak import `{import}` but has neither `rebind` nor `reload`: while it runs, it does not learn of new or removed providers, and it is restarted when a provider comes back with different values"
                 ));
             }
             let listed: BTreeSet<&str> =
@@ -262,6 +269,7 @@ impl Application {
                     constraints,
                     preferences,
                     autoscale,
+                    rolls_back_on_failure: document.rolls_back_on_failure,
                     secrets,
                     drained: inputs.drained.clone(),
                     unread,

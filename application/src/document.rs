@@ -27,8 +27,11 @@ pub(crate) const FILE_FIELDS: &[&str] = &[
     "constraints",
     "prefer",
     "autoscale",
+    "on-failure",
     "override",
 ];
+/// What becomes of a change that fails, with whether it is taken back.
+pub(crate) const ON_FAILURE: [(&str, bool); 2] = [("wait", false), ("rollback", true)];
 /// The fields of a variable.
 pub(crate) const VARIABLE_FIELDS: &[&str] = &["type", "default", "description"];
 /// The types of a variable: its value is in files and on command lines, so it is never a secret.
@@ -52,6 +55,8 @@ pub(crate) struct Document {
     pub(crate) preferences: Vec<Node>,
     /// How the application follows its load.
     pub(crate) autoscale: Option<Node>,
+    /// Whether a change that fails is taken back by the manager.
+    pub(crate) rolls_back_on_failure: bool,
     overrides: Vec<Node>,
 }
 
@@ -129,6 +134,10 @@ impl Document {
                 let says = "the application needs a name (`application: …`)";
                 reading.missing(&fields, &["application"], Span::beginning(fields.span.file), says);
             }
+        }
+        if let Some(node) = fields.get("on-failure") {
+            let said = reading.one_of(node, "`on-failure`", &ON_FAILURE);
+            self.rolls_back_on_failure |= said.unwrap_or_default();
         }
         // A section that cannot be read may contain what is missing elsewhere.
         let is_lost = |section: &str| fields.get(section).is_some_and(|it| !matches!(it.content, Content::Map { .. }));

@@ -19,7 +19,7 @@ use recipe::{
 use std::collections::BTreeMap;
 
 pub(crate) const OPERATION_FIELDS: &[&str] =
-    &["install", "announce", "configure", "start", "identify", "check", "rebind", "stop", "purge"];
+    &["install", "announce", "configure", "start", "identify", "check", "rebind", "reload", "stop", "purge"];
 pub(crate) const COMMAND_FIELDS: &[&str] = &["run", "time-limit"];
 pub(crate) const CHECK_FIELDS: &[&str] = &[
     "tcp",
@@ -35,6 +35,8 @@ pub(crate) const CHECK_FIELDS: &[&str] = &[
     "listener",
 ];
 pub(crate) const REBIND_FIELDS: &[&str] = &["command", "signal", "time-limit"];
+/// What stands for `rebind` where a restart tells a component of new bindings.
+pub(crate) const RESTART: &str = "restart";
 pub(crate) const STOP_FIELDS: &[&str] = &["command", "signal", "grace", "time-limit"];
 pub(crate) const VALUE_FIELDS: &[&str] = &["template", "at"];
 pub(crate) const FILE_TEMPLATE_FIELDS: &[&str] = &["template", "from", "mode"];
@@ -243,7 +245,8 @@ impl Builder<'_> {
             start: None,
             identify: fields.get("identify").and_then(|node| self.command(node, Stage::Run)),
             check: fields.get("check").and_then(|node| self.check(node)),
-            rebind: fields.get("rebind").and_then(|node| self.rebind(node)),
+            rebind: fields.get("rebind").and_then(|node| self.rebind(node, "rebind")),
+            reload: fields.get("reload").and_then(|node| self.rebind(node, "reload")),
             stop: Stop::default(),
             purge: fields.get("purge").and_then(|node| self.command(node, Stage::Prepare)),
         };
@@ -256,11 +259,13 @@ impl Builder<'_> {
                 let says = "a component that starts with a script needs a stop command (`stop: { command: … }`)";
                 self.reading.wrong(key.span, says);
             }
-            if let (Start::Script(_), Some(Rebind::Signal(_)), Some((key, _))) =
-                (&driver.start, &operations.rebind, fields.entry("rebind"))
-            {
-                let says = "there is no process to send a signal to (use `rebind: { command: … }`)";
-                self.reading.wrong(key.span, says);
+            for (name, told) in [("rebind", &operations.rebind), ("reload", &operations.reload)] {
+                if let (Start::Script(_), Some(Rebind::Signal(_)), Some((key, _))) =
+                    (&driver.start, told, fields.entry(name))
+                {
+                    let says = format!("there is no process to send a signal to (use `{name}: {{ command: … }}`)");
+                    self.reading.wrong(key.span, says);
+                }
             }
             operations.start = Some(driver.start);
             if !driver.restricts {
@@ -330,8 +335,15 @@ impl Builder<'_> {
         Some(text)
     }
 
-    fn rebind(&mut self, node: &Node) -> Option<Rebind> {
-        let fields = self.reading.fields(node, "`rebind`", REBIND_FIELDS);
+    /// Reads `rebind` or `reload`.
+    fn rebind(&mut self, node: &Node, name: &str) -> Option<Rebind> {
+        if let Content::Scalar { text, .. } = &node.content
+            && text == RESTART
+            && name == "rebind"
+        {
+            return Some(Rebind::Restart);
+        }
+        let fields = self.reading.fields(node, &format!("`{name}`"), REBIND_FIELDS);
         let limit = self.time(&fields, "time-limit", TIME_LIMIT_MS);
         match (fields.get("command"), fields.get("signal")) {
             (Some(command), None) => {
@@ -343,8 +355,8 @@ impl Builder<'_> {
                 Some(Rebind::Signal(self.reading.one_of(signal, "a signal", &SIGNALS)?))
             }
             _ => {
-                let says = "`rebind` needs exactly one of `command` and `signal`";
-                self.reading.not_one_of(&fields, &["command", "signal"], says);
+                let says = format!("`{name}` needs exactly one of `command` and `signal`");
+                self.reading.not_one_of(&fields, &["command", "signal"], &says);
                 None
             }
         }

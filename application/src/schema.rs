@@ -6,12 +6,12 @@ use crate::{
     application::{BIND_FIELDS, COMPONENT_FIELDS, LOAD_FIELDS, SECRET_FIELDS, VM_FIELDS, WAYS},
     autoscale::{AUTOSCALE_FIELDS, SOURCE_FIELDS},
     component_type::{EXPORT_FIELDS, EXPORTED_TYPES, IMPORT_FIELDS, PARAMETER_FIELDS, PATIENCE_FIELDS, TYPE_FIELDS},
-    document::{FILE_FIELDS, OVERRIDE_FIELDS, VARIABLE_FIELDS, VARIABLE_TYPES, VERSION},
+    document::{FILE_FIELDS, ON_FAILURE, OVERRIDE_FIELDS, VARIABLE_FIELDS, VARIABLE_TYPES, VERSION},
     driver::{CONTAINER_FIELDS, START_FIELDS},
     kept_data::{DATA_FIELDS, ON_REMOVE},
     operations::{
-        CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, SIGNALS, STOP_FIELDS,
-        VALUE_FIELDS,
+        CHECK_FIELDS, COMMAND_FIELDS, FILE_TEMPLATE_FIELDS, OPERATION_FIELDS, REBIND_FIELDS, RESTART, SIGNALS,
+        STOP_FIELDS, VALUE_FIELDS,
     },
     restrictions::LIMITS_FIELDS,
 };
@@ -44,6 +44,11 @@ pub fn schema() -> Value {
         ("constraints", one_or_many(text()), "What the placement has to satisfy"),
         ("prefer", one_or_many(text()), "What to minimise, the most important first: cost, stopped, …"),
         ("autoscale", part("autoscale"), "How the application follows its load"),
+        (
+            "on-failure",
+            json!({ "enum": ON_FAILURE.map(|(word, _)| word) }),
+            "What becomes of a change of which an operation fails permanently; default wait",
+        ),
         ("override", part("override"), "Changes to the sections of all files, entry by entry"),
     ]);
     let value_types = named(json!({ "enum": EXPORTED_TYPES.map(|(word, _)| word) }));
@@ -158,6 +163,7 @@ fn demands() -> Value {
             "start": with(one_of(&["process", "script", "systemd", "container"]), fields(json!({ "container": has("image") }))),
             "check": one_of(&["tcp", "http", "command"]),
             "rebind": one_of(&["command", "signal"]),
+            "reload": one_of(&["command", "signal"]),
         })),
     }))
 }
@@ -244,11 +250,26 @@ fn component_type() -> Value {
         ),
         (
             "rebind",
+            any_of(vec![
+                json!({ "const": RESTART }),
+                object(
+                    REBIND_FIELDS,
+                    &[
+                        ("command", part("line"), "What to run"),
+                        ("signal", signal(), "The signal to its process"),
+                        limit(),
+                    ],
+                ),
+            ]),
+            "Tells it of new bindings while it runs",
+        ),
+        (
+            "reload",
             object(
                 REBIND_FIELDS,
                 &[("command", part("line"), "What to run"), ("signal", signal(), "The signal to its process"), limit()],
             ),
-            "Tells it of new bindings while it runs",
+            "Makes it read its files again while it runs; tells it of new bindings if there is no rebind",
         ),
         (
             "stop",

@@ -123,7 +123,7 @@ fn paths_of_files_are_templates_of_files_inside_of_the_directory() {
     check(
         "    files: { \"{{ nope }}\": x, \"{{\": y }",
         &[
-            "5:18 the template reads the unknown name `nope` (known: `imports`, `parameters`, `values`, `name`, `host` and `directory`)",
+            "5:18 the template reads the unknown name `nope` (known: `imports`, `parameters`, `values`, `name`, `host`, `directory`, `key`, `index`, `group` and `data`)",
             "5:32 template: `{{` is not closed with `}}` (for a literal `{{` write {{ '{{' }})",
         ],
     );

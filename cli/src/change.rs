@@ -25,6 +25,13 @@ pub(crate) struct ChangeOptions {
     /// Change nothing; show what the change would lead to
     #[arg(long)]
     dry_run: bool,
+    // Most changes have nothing to do with data; what is refused names the option that permits it.
+    /// Delete the data of components and VMs that are removed
+    #[arg(long, hide = true)]
+    delete_data: bool,
+    /// Let this component start without its data, which is on another VM; can be repeated
+    #[arg(long, hide = true, value_name = "COMPONENT")]
+    start_empty: Vec<String>,
     #[command(flatten)]
     pub(crate) waiting: WaitOptions,
 }
@@ -50,13 +57,20 @@ impl ChangeOptions {
 
     /// The same, with another strategy unless the options name one.
     pub(crate) fn make_by(&self, usual: Strategy, edits: Vec<EditDocument>) -> Result<Ending, Failure> {
-        let change = NewChange { strategy: self.strategy.unwrap_or(usual), incomplete: self.incomplete, edits };
+        let change = NewChange {
+            strategy: self.strategy.unwrap_or(usual),
+            incomplete: self.incomplete,
+            delete_data: self.delete_data,
+            start_empty: self.start_empty.clone(),
+            rollback_on_failure: false,
+            edits,
+        };
         let operator = Operator::new(&self.waiting.operator)?;
         if !self.dry_run {
             return self.waiting.ask(&operator, "/v1/changes", &change);
         }
         let plan: Plan = operator.post("/v1/changes?dry-run=true", &change)?;
-        screen::show(self.waiting.operator.json, &plan, || screen::coloured(&plan::outcome(&plan.forecast)))?;
+        screen::show(self.waiting.operator.json, &plan, || screen::coloured(&plan::outcome(&plan)))?;
         Ok(Ending::Done)
     }
 }

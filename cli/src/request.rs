@@ -4,6 +4,7 @@
 use crate::{
     Ending,
     change::WaitOptions,
+    commands::data::DataOptions,
     commands::rollout,
     failure::Failure,
     input::application_file::{check_secrets, secret_texts},
@@ -42,6 +43,11 @@ pub(crate) struct HowOptions {
     /// Change nothing; show what would be changed, and whether the manager would accept it
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    data: DataOptions,
+    /// If an operation of the change fails for good, take the change back
+    #[arg(long)]
+    rollback_on_failure: bool,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
@@ -61,6 +67,9 @@ impl HowOptions {
             canary: self.canary,
             promote_after_s: self.promote_after,
             time_limit_s: Some(self.time_limit),
+            delete_data: self.data.delete_data,
+            start_empty: self.data.start_empty.clone(),
+            rollback_on_failure: self.rollback_on_failure,
             ..How::default()
         }
     }

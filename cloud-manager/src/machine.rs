@@ -7,9 +7,11 @@
 mod data;
 mod origins;
 mod submissions;
+mod wishes;
 
 pub use data::{DataBook, DataPlace};
 pub use origins::{Origin, Origins};
+pub use wishes::Wishes;
 
 use crate::applications::{
     ApplicationState, Submission,
@@ -32,6 +34,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use wishes::Beside;
 
 /// Maximum number of events kept; the oldest are dropped.
 const EVENTS_MAX: usize = 20_000;
@@ -42,38 +45,6 @@ pub struct Manager {
     signer: Signer,
     books: Books,
     beside: Beside,
-}
-
-/// More state that survives restarts. It is stored as JSON after the rest, so that it can grow.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-struct Beside {
-    /// The data that VMs keep.
-    data: DataBook,
-    /// Changes that the manager cancels by itself if they fail.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    cancelled_on_failure: BTreeSet<ChangeId>,
-    /// Who asked for each change.
-    origins: Origins,
-}
-
-/// What is asked for together with a change. It is stored as JSON, so that it can grow.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Wishes {
-    /// Data that is deleted when the change has removed its component.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub delete_data: BTreeSet<DataPlace>,
-    /// Whether the manager cancels the change by itself if an operation fails for good.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub rollback_on_failure: bool,
-}
-
-impl Wishes {
-    /// Whether nothing is asked for.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// The state that survives restarts.

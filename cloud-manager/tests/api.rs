@@ -313,6 +313,8 @@ async fn every_route_is_described_and_answers_as_described() {
         ("get", "/v1/applications", "/v1/applications".into(), json!(null), 200),
         ("get", "/v1/applications/{name}", "/v1/applications/shop".into(), json!(null), 200),
         ("get", "/v1/applications/{name}", "/v1/applications/nobody".into(), json!(null), 404),
+        ("get", "/v1/data", "/v1/data".into(), json!(null), 200),
+        ("delete", "/v1/data/{name}", "/v1/data/database".into(), json!(null), 404),
         ("get", "/v1/bindings", "/v1/bindings".into(), json!(null), 200),
         ("get", "/v1/changes", "/v1/changes".into(), json!(null), 200),
         ("get", "/v1/changes/{id}", "/v1/changes/1".into(), json!(null), 200),

@@ -1,6 +1,6 @@
 //! What the protocol needs to know of a component, as far as its recipe determines it.
 
-use crate::{At, Recipe, Start};
+use crate::{At, Rebind, Recipe, Start};
 use protocol::{Export, Import, Kind, Name, Operation, Patience};
 use std::collections::BTreeMap;
 
@@ -33,7 +33,11 @@ impl Recipe {
 
     /// Whether a kind with this recipe can be told of new bindings while it runs.
     pub fn rebinds(&self) -> bool {
-        self.operations.rebind.is_some()
+        match &self.operations.rebind {
+            Some(Rebind::Restart) => false,
+            Some(Rebind::Command(_) | Rebind::Signal(_)) => true,
+            None => self.operations.reload.is_some(),
+        }
     }
 
     /// Whether the exported values of a kind with this recipe may differ after each start: they are chosen then, or a

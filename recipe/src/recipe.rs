@@ -134,6 +134,9 @@ pub struct Operations {
     /// Tells it of a new set of bindings, after the files are written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebind: Option<Rebind>,
+    /// Makes it read its files again while it runs. It also tells it of new bindings if there is no `rebind`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reload: Option<Rebind>,
     /// Stops it.
     #[serde(default)]
     pub stop: Stop,
@@ -266,6 +269,8 @@ pub enum Rebind {
     Command(Command),
     /// By a signal to its process.
     Signal(Signal),
+    /// By a restart, which the manager plans. The host is never asked to do it.
+    Restart,
 }
 
 /// How a component is stopped: the command if there is one, then the signal to all its processes, then, after the grace,
@@ -410,7 +415,8 @@ impl Recipe {
     }
 
     fn command_lines(&self) -> Vec<&CommandLine> {
-        let Operations { install, announce, configure, start, identify, check, rebind, stop, purge } = &self.operations;
+        let Operations { install, announce, configure, start, identify, check, rebind, reload, stop, purge } =
+            &self.operations;
         let commands = [install, announce, configure, identify, &stop.command, purge];
         let mut lines: Vec<_> = commands.into_iter().flatten().map(|command| &command.run).collect();
         lines.extend(start.iter().map(|start| match start {
@@ -420,8 +426,10 @@ impl Recipe {
         if let Some(Check { probe: Probe::Command { run }, .. }) = check {
             lines.push(run);
         }
-        if let Some(Rebind::Command(command)) = rebind {
-            lines.push(&command.run);
+        for told in [rebind, reload] {
+            if let Some(Rebind::Command(command)) = told {
+                lines.push(&command.run);
+            }
         }
         lines
     }

@@ -9,6 +9,7 @@
 mod applications;
 mod checks;
 mod containers;
+mod data;
 mod demo;
 mod failing;
 mod guides;
@@ -23,6 +24,7 @@ mod rebinding;
 mod rollouts;
 #[path = "../../cli/tests/session/mod.rs"]
 mod session;
+mod siblings;
 mod site;
 
 /// The program under test. Cargo builds it before these tests, from the current sources.

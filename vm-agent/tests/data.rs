@@ -48,7 +48,8 @@ async fn data_stays_when_a_component_is_restarted_and_replaced_and_its_scratch_d
     assert_eq!(stage.read(2, "rows"), "scratch\n");
     assert!(stage.host().data().await.unwrap()[0].in_use);
     // The scratch directory of the last one is kept, until the next one goes.
-    let scratch = |stage: &Stage| fs::read_to_string(stage.directory.join("previous/app@0=/home/rows")).unwrap();
+    let scratch =
+        |stage: &Stage| fs::read_to_string(stage.directory.join("previous/app@0=").join("home").join("rows")).unwrap();
     assert_eq!(scratch(&stage), "scratch\nscratch\n");
     stage.carry_out(&task_of(2, 2, &new, Work::Stop)).await;
     stage.carry_out(&task_of(2, 3, &new, Work::Purge)).await;

@@ -5,7 +5,7 @@ use crate::{
     Application,
     application::{ComponentGroup, Target, VmGroup, Way},
     component_type::{NeedSort, TypeImport},
-    expansion::Expansion,
+    expansion::{Expansion, Key},
     problem::Findings,
 };
 use planner::{
@@ -274,6 +274,7 @@ impl<'a> Posing<'a> {
                 ));
             }
         }
+        demands.extend(self.data_demands(counts));
         let mut at_port: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         let ports = self.application.ports();
         for (kind, (name, _)) in self.groups.iter().enumerate() {
@@ -288,6 +289,35 @@ impl<'a> Posing<'a> {
             ));
         }
         demands
+    }
+
+    /// Components with data stay where it is, unless the file or a drained VM says otherwise.
+    fn data_demands(&self, counts: &[Option<u32>]) -> Vec<(String, String)> {
+        let mut kept: BTreeMap<(usize, &Key), Vec<&Key>> = BTreeMap::new();
+        for (key, component) in self.before.into_iter().flat_map(|it| &it.components) {
+            let Some(kind) = self.groups.iter().position(|(name, _)| **name == key.group) else { continue };
+            let group = self.groups[kind].1;
+            let has_data =
+                self.before.and_then(|it| it.definition_of(key)).is_some_and(|it| !it.recipe.data.is_empty())
+                    && !self.application.type_of(group).recipe.data.is_empty();
+            let vm = &component.vm;
+            let is_there = self.vms.iter().any(|(name, it)| **name == vm.group && vm.index < it.count);
+            let stays = counts[kind].is_none_or(|count| key.index < count);
+            let on_it = |it: &Target| it.group == vm.group && it.index.is_none_or(|index| index == vm.index);
+            let is_permitted = group.on.is_empty() || group.on.iter().any(on_it);
+            if has_data && is_there && stays && is_permitted && !self.application.drained.contains(vm) {
+                kept.entry((kind, vm)).or_default().push(key);
+            }
+        }
+        let demand = |((kind, vm), keys): ((usize, &Key), Vec<&Key>)| {
+            let class = self.vms.iter().position(|(name, _)| **name == vm.group)?;
+            let formula =
+                format!("{}[{}].{} >= {}", self.vm_words[class], vm.index, self.group_words[kind], keys.len());
+            let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
+            let have = if names.len() == 1 { "has its" } else { "have their" };
+            Some((formula, format!("{} {have} data on {vm}", names.join(", "))))
+        };
+        kept.into_iter().filter_map(demand).collect()
     }
 
     /// The components that run and can stay, and the bindings among them.

@@ -82,8 +82,12 @@ pub(crate) struct ReconcileArguments {
 #[command(after_help = "\
 It is refused while another application uses it, unless --with-users removes that one, too.
 
+Data of its components stays on VMs that joined by themselves. VMs of a cloud take their data with
+them, which needs --delete-data.
+
 Example: holdfast remove shop
-         holdfast remove shared --with-users")]
+         holdfast remove shared --with-users
+         holdfast remove shop --delete-data")]
 pub(crate) struct RemoveArguments {
     /// The application
     application: String,

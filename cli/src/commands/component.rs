@@ -65,7 +65,11 @@ struct Add {
 
 /// Remove components, with all their bindings
 #[derive(Args)]
-#[command(after_help = "Example: holdfast component remove app")]
+#[command(after_help = "\
+Their data stays on their VMs; --delete-data deletes it, too.
+
+Example: holdfast component remove app
+         holdfast component remove database --delete-data")]
 struct Remove {
     /// Their names
     #[arg(required = true, value_name = "NAME")]
@@ -130,13 +134,18 @@ struct Skip {
 
 /// Show the end of the output of a component's operations
 #[derive(Args)]
-#[command(after_help = "Example: holdfast component logs app")]
+#[command(after_help = "\
+Example: holdfast component logs app
+         holdfast component logs app --previous")]
 struct Logs {
     /// Its name
     name: String,
     /// Maximum number of bytes
     #[arg(long, value_name = "N", default_value_t = 65_536)]
     bytes: usize,
+    /// Of the component that had this name before, and was replaced or removed
+    #[arg(long)]
+    previous: bool,
     #[command(flatten)]
     operator: OperatorOptions,
 }
@@ -195,10 +204,11 @@ pub(crate) fn show(operator: &Operator, name: &str, json: bool) -> Result<Ending
     Ok(Ending::Done)
 }
 
-fn show_logs(Logs { name, bytes, operator: options }: &Logs) -> Result<Ending, Failure> {
+fn show_logs(Logs { name, bytes, previous, operator: options }: &Logs) -> Result<Ending, Failure> {
     let operator = Operator::new(options)?;
     let name = &names::component(&operator, name)?;
-    let log = match operator.text(&format!("/v1/components/{}/logs?bytes={bytes}", segment(name))) {
+    let which = if *previous { "&previous=true" } else { "" };
+    let log = match operator.text(&format!("/v1/components/{}/logs?bytes={bytes}{which}", segment(name))) {
         Err(Failure::Manager(ClientError::Refused(404, problems))) => {
             let all: Vec<Component> = operator.get("/v1/components")?;
             // The component exists and has written nothing yet.

@@ -9,6 +9,7 @@ mod check;
 mod completions;
 pub(crate) mod component;
 mod dashboard;
+pub(crate) mod data;
 mod demo;
 mod explore;
 pub(crate) mod history;
@@ -64,6 +65,7 @@ enum Command {
     Vm(vm::Arguments),
     Component(component::Arguments),
     Binding(binding::Arguments),
+    Data(data::Arguments),
     History(history::HistoryArguments),
     Show(history::ShowArguments),
     Token(token::Arguments),
@@ -106,6 +108,7 @@ pub(crate) fn run() -> Result<Ending, Failure> {
         Command::Vm(arguments) => vm::run(&arguments),
         Command::Component(arguments) => component::run(&arguments),
         Command::Binding(arguments) => binding::run(&arguments),
+        Command::Data(arguments) => data::run(&arguments),
         Command::History(arguments) => history::run(&arguments),
         Command::Show(arguments) => history::show(&arguments),
         Command::Token(arguments) => token::run(&arguments),

@@ -2,6 +2,7 @@
 
 use crate::{
     Ending,
+    commands::data::DataOptions,
     commands::explore,
     failure::Failure,
     input::application_file::{FileOptions, ValueOptions, check_secrets},
@@ -68,6 +69,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     time_limit: u64,
     #[command(flatten)]
+    data: DataOptions,
+    #[command(flatten)]
     operator: OperatorOptions,
 }
 
@@ -119,6 +122,8 @@ fn planned(arguments: &Arguments) -> Result<Ending, Failure> {
         rolling: arguments.rolling,
         time_limit_s: Some(arguments.time_limit),
         trade_off: arguments.trade_off,
+        delete_data: arguments.data.delete_data,
+        start_empty: arguments.data.start_empty.clone(),
         picture: arguments.svg.is_some(),
         script: arguments.explore,
         ..How::default()

@@ -59,7 +59,11 @@ struct Add {
 
 /// Remove VMs, with all their components
 #[derive(Args)]
-#[command(after_help = "Example: holdfast vm remove web")]
+#[command(after_help = "\
+A VM of a cloud takes the data of its components with it, which needs --delete-data.
+
+Example: holdfast vm remove web
+         holdfast vm remove data --delete-data")]
 struct Remove {
     /// Their names
     #[arg(required = true, value_name = "NAME")]

@@ -26,6 +26,9 @@ pub(crate) struct ComponentOptions {
     /// A variable in the environment of its operations: NAME=TEXT
     #[arg(long = "env", value_name = "VALUE")]
     environment: Vec<Pair>,
+    /// A directory that outlives it, called {{ data.NAME }} in its commands
+    #[arg(long = "data", value_name = "NAME")]
+    data: Vec<String>,
     /// Command to run before anything else
     #[arg(long, value_name = "COMMAND")]
     install: Option<String>,
@@ -69,6 +72,9 @@ impl ComponentOptions {
         }
         for Pair { name, text } in &self.environment {
             set(&mut component.recipe, &["environment", name], json!(text));
+        }
+        if !self.data.is_empty() {
+            set(&mut component.recipe, &["data", "directories"], json!(self.data));
         }
         let command = |run: &String| json!({ "run": run });
         let operations = [

@@ -119,17 +119,24 @@ pub(crate) fn follow(
     }
     accepted.events_after = events.last_read();
     view.end()?;
-    if !output.json && ending == Ending::Done {
-        let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", accepted.change))?;
+    if ending != Ending::Done {
+        return Ok(ending);
+    }
+    let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", accepted.change))?;
+    // An operation failed while it was followed, and then the change was cancelled: by the manager, as requested.
+    let is_taken_back = record.cancelled && !reported.is_empty();
+    if !output.json {
         let took = record.done_at_ms.zip(record.accepted_at_ms).map(|(done, accepted)| done.saturating_sub(accepted));
         let took = took.map(|ms| format!(" after {}", screen::lasting(Duration::from_millis(ms)))).unwrap_or_default();
-        screen::print(&screen::coloured(&format!(
-            "✓ change {} is {}{took}\n",
-            accepted.change,
-            if record.cancelled { "cancelled" } else { "done" }
-        )))?;
+        let (sign, is) = match (is_taken_back, record.cancelled) {
+            (true, _) => ("✗", "failed, and was taken back"),
+            (false, true) => ("✓", "cancelled"),
+            (false, false) => ("✓", "done"),
+        };
+        let verb = if is_taken_back { "" } else { "is " };
+        screen::print(&screen::coloured(&format!("{sign} change {} {verb}{is}{took}\n", accepted.change)))?;
     }
-    Ok(ending)
+    Ok(if is_taken_back { Ending::Refuted } else { Ending::Done })
 }
 
 fn running(operator: &Operator, change: u64) -> Result<Option<RunningChange>, Failure> {

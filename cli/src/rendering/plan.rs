@@ -1,11 +1,14 @@
 //! Renders a plan: what will be changed, what happens when, and what is affected.
 
 use crate::{
+    commands::data,
     rendering::screen::{bold, counted, lasting},
     rendering::table::table,
 };
 use application::{Choice, How, Key};
-use cloud_manager::document::{ApplicationPlan, ComponentDifference, Forecast, Moment, Plan, Standing};
+use cloud_manager::document::{
+    ApplicationPlan, ComponentDifference, ComponentFate, Fate, Forecast, Moment, Plan, Standing,
+};
 use std::time::Duration;
 
 /// Maximum number of lines of each kind.
@@ -28,7 +31,7 @@ pub(crate) fn plan(plan: &Plan) -> String {
         0 | 1 => format!("Strategy: {}\n", plan.strategy),
         steps => format!("In {steps} steps, one after the other\n"),
     };
-    text + &forecast(&plan.forecast) + &left(plan)
+    text + &data::effects(&plan.data) + &forecast(&plan.forecast) + &left(plan)
 }
 
 /// What will be changed in one application.
@@ -59,9 +62,22 @@ fn application(plan: &ApplicationPlan) -> String {
         How::Adjusted(why) => format!("  ~ {what}{key}: {}\n", why.join(", ")),
     };
     text += &some(difference.vms.iter().map(|(key, how)| line("vm ", key, how)), "VMs");
-    text += &some(difference.components.iter().map(|(key, how)| line("", key, how)), "components");
-    let restarts = plan.restarts.iter().map(|(key, why)| format!("  ↻ {key} is restarted: {}\n", why.join(", ")));
-    text += &some(restarts, "components");
+    let fate = |(key, it): (&Key, &ComponentFate)| {
+        let why = it.why.join(", ");
+        let kept = if it.data_kept { " (data kept)" } else { "" };
+        match it.is {
+            Fate::Added => Some(format!("  + {key}{}\n", place(key))),
+            Fate::Removed => Some(format!("  - {key}\n")),
+            Fate::Replaced => Some(format!("  ± {key} is replaced{kept}: {why}\n")),
+            Fate::Moved => Some(format!("  ± {key} is moved: {why}\n")),
+            Fate::Reloaded => Some(format!("  ~ {key} is reloaded: {why}\n")),
+            Fate::Restarted => Some(format!("  ↻ {key} is restarted: {why}\n")),
+            // The bindings are listed below.
+            Fate::Told if difference.components.contains_key(key) => Some(format!("  ~ {key}: {why}\n")),
+            Fate::Told | Fate::Untouched => None,
+        }
+    };
+    text += &some(plan.fates.iter().filter_map(fate), "components");
     text += &some(difference.unbound.iter().map(|it| format!("  - {it}\n")), "removed bindings");
     text += &some(difference.bound.iter().map(|it| format!("  + {it}\n")), "new bindings");
     let unchanged = &difference.unchanged;
@@ -73,6 +89,11 @@ fn application(plan: &ApplicationPlan) -> String {
             counted(components),
             counted(bindings)
         );
+        let untouched = plan.fates.iter().filter(|(_, it)| it.is == Fate::Untouched);
+        let untouched: Vec<String> = untouched.map(|(key, _)| key.to_string()).collect();
+        if !untouched.is_empty() {
+            text += &format!("Untouched: {}\n", few(&untouched));
+        }
     }
     text
 }
@@ -135,8 +156,8 @@ fn forecast(forecast: &Forecast) -> String {
 }
 
 /// What a single change would lead to.
-pub(crate) fn outcome(forecast: &Forecast) -> String {
-    let Forecast { started, not_started, differences, may_stop, .. } = forecast;
+pub(crate) fn outcome(plan: &Plan) -> String {
+    let Forecast { started, not_started, differences, may_stop, .. } = &plan.forecast;
     let mut text =
         format!("The manager would accept this. In the end {started} components are started, {not_started} are not.\n");
     for ComponentDifference { component, vm, now, then, because } in differences {
@@ -151,6 +172,7 @@ pub(crate) fn outcome(forecast: &Forecast) -> String {
     if !may_stop.is_empty() {
         text += &format!("May stop on the way: {}\n", may_stop.join(", "));
     }
+    text += &data::effects(&plan.data);
     text + "Nothing was changed.\n"
 }
 

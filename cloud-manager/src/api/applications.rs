@@ -10,7 +10,9 @@ use super::{
     view,
 };
 use crate::applications::{
-    ApplicationState, Decision, PlanError, Present, check, forecast, plan,
+    ApplicationState, Decision, PlanError, Present, check,
+    data::{DataPlan, Said, data_plan},
+    forecast, plan,
     planning::{self, Limits},
     present::{KeptData, Learned},
 };
@@ -357,14 +359,33 @@ verb!(drain, DrainRequest, Drain);
 verb!(undrain, DrainRequest, Undrain);
 verb!(remove, RemoveRequest, Remove);
 
+/// What a single change would do to data.
+pub(super) async fn plan_data(
+    api: &Api,
+    change: &Change,
+    delete: bool,
+    start_empty: Vec<String>,
+) -> Result<DataPlan, Problem> {
+    // Looking needs no copy of everything, where no data is concerned.
+    let is_concerned = api.manager.look_at_all(|manager| manager.data.kept().next().is_some()).await?;
+    if !is_concerned {
+        return Ok(DataPlan::default());
+    }
+    let (present, changes) = (api.present().await?, vec![change.clone()]);
+    let work =
+        move |_: Limits<'_>| data_plan(&present, &changes, Said { delete, start_empty: &start_empty, removed: &[] });
+    api.work("change".into(), work, Duration::MAX).await
+}
+
 /// What a single change would do.
-pub(super) async fn forecast_change(api: &Api, change: Change) -> Result<Response, Problem> {
+pub(super) async fn forecast_change(api: &Api, change: Change, data: DataPlan) -> Result<Response, Problem> {
     let present = api.present().await?;
     let strategy = change.strategy;
     let work = move |_: Limits<'_>| {
         let edits = change.edits.len();
-        let forecast = forecast(&present, &[change], &[], None);
-        Plan { strategy, steps: 1, edits, forecast, ..Plan::default() }
+        let mut forecast = forecast(&present, &[change], &[], None);
+        forecast.refused.extend(data.refused);
+        Plan { strategy, steps: 1, edits, forecast, data: data.effects, ..Plan::default() }
     };
     let plan = api.work("change".into(), work, Duration::MAX).await?;
     if !plan.forecast.refused.is_empty() {

@@ -3,8 +3,8 @@
 use super::routes::{Gives, Route, table};
 use crate::document::{
     Accepted, ApplicationDocument, ApplyRequest, AutoscaleDocument, Binding, Cancellation, ChangeRecord, ChangeStory,
-    CheckRequest, Component, ComponentDetail, DashboardLink, DrainRequest, Drift, EventDocument, Gap, JoinToken,
-    NewChange, NewJoinToken, NewToken, OperatorToken, Plan, PlanningDocument, Problems, ReconcileRequest,
+    CheckRequest, Component, ComponentDetail, DashboardLink, DataDocument, DrainRequest, Drift, EventDocument, Gap,
+    JoinToken, NewChange, NewJoinToken, NewToken, OperatorToken, Plan, PlanningDocument, Problems, ReconcileRequest,
     RemoveRequest, RollbackRequest, RunningChange, ScaleRequest, Status, Submitted, Token, Vm, Well, Why,
 };
 use serde_json::{Map, Value};
@@ -35,6 +35,7 @@ use utoipa::{
     Component,
     ComponentDetail,
     DashboardLink,
+    DataDocument,
     DrainRequest,
     Drift,
     EventDocument,

@@ -24,6 +24,7 @@ mod attempts;
 mod autoscaling;
 mod cancelling;
 mod certificate;
+mod data;
 mod describe;
 mod event_stream;
 mod guard;

@@ -188,6 +188,8 @@ fn with_outcomes(mut records: Vec<ChangeRecord>, manager: View<'_>, history: &Hi
 #[serde(deny_unknown_fields)]
 pub(super) struct LogQuery {
     bytes: Option<usize>,
+    #[serde(default)]
+    previous: bool,
 }
 
 pub(super) async fn logs(
@@ -197,6 +199,9 @@ pub(super) async fn logs(
 ) -> Result<Response, Problem> {
     let bytes_max = query.bytes.unwrap_or(LOG_BYTES).min(LOG_BYTES_MAX);
     let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX);
+    if query.previous {
+        return Ok(plain(super::data::previous_logs(&api, name, bytes_max).await?));
+    }
     let component = name.clone();
     let failed = api.look(move |machine, _, history| {
         machine.book().components().filter(|it| it.name == component).find_map(|it| view::failure(it, history))

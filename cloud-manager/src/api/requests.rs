@@ -2,13 +2,14 @@
 
 use super::{
     Api, TokensError,
-    applications::{DryRun, forecast_change},
+    applications::{DryRun, forecast_change, plan_data},
     now_ms,
     problem::{Problem, json},
     reading::{Asked, Document, Named, Operator, Part},
 };
 use crate::document::{Accepted, JoinToken, NewChange, NewJoinToken, NewToken, OperatorToken};
 use crate::executor::LOCAL;
+use crate::machine::Wishes;
 use axum::{
     extract::State,
     http::StatusCode,
@@ -66,16 +67,23 @@ pub(super) async fn make(
             return Err(Problem::malformed("secrets cannot be reused", problems));
         }
     }
+    let NewChange { delete_data, start_empty, rollback_on_failure, .. } = change.clone();
     let (change, clouds) = change.read().map_err(|problems| Problem::malformed("the change is malformed", problems))?;
     let unknown: BTreeSet<&String> = clouds.values().filter(|cloud| *cloud != LOCAL).collect();
     if !unknown.is_empty() {
         let problems = unknown.iter().map(|cloud| format!("there is no cloud {cloud:?} (known: {LOCAL})")).collect();
         return Err(Problem::malformed("no cloud can create the VMs; nothing has changed", problems));
     }
+    let data = plan_data(&api, &change, delete_data, start_empty).await?;
     if query.dry_run {
-        return forecast_change(&api, change).await;
+        return forecast_change(&api, change, data).await;
     }
-    api.ask(&by, Request::Make(change), clouds).await
+    if !data.refused.is_empty() {
+        return Err(Problem::refused(data.refused));
+    }
+    let wishes = Wishes { delete_data: data.delete, rollback_on_failure };
+    let events_after = *api.manager.newest().borrow();
+    api.answer(events_after, api.manager.ask_with(&by, Request::Make(change), clouds, wishes).await?)
 }
 
 pub(super) async fn retry(

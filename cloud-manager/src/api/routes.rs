@@ -2,7 +2,8 @@
 //! from it, so they always agree.
 
 use super::{
-    Api, applications, autoscaling, cancelling, event_stream, guard::guard, problem::Problem, queries, requests, story,
+    Api, applications, autoscaling, cancelling, data, event_stream, guard::guard, problem::Problem, queries, requests,
+    story,
 };
 use crate::dashboard;
 use crate::document::Role;
@@ -99,7 +100,10 @@ pub(super) fn table() -> Vec<Route> {
             || get(queries::definition),
         ),
         Route {
-            query: &[("bytes", "maximum number of bytes; default 65536")],
+            query: &[
+                ("bytes", "maximum number of bytes; default 65536"),
+                ("previous", "true: of the last removed or replaced component of that name"),
+            ],
             ..route(
                 (Get, "/v1/components/{name}/logs"),
                 READ,
@@ -182,6 +186,19 @@ pub(super) fn table() -> Vec<Route> {
             Gives::One(200, "ApplicationDocument"),
             || get(applications::application),
         ),
+        route((Get, "/v1/data"), READ, "Data that VMs keep for components", Gives::List("DataDocument"), || {
+            get(data::list)
+        }),
+        Route {
+            query: &[("vm", "the VM, where several keep data of one name")],
+            ..route(
+                (Delete, "/v1/data/{name}"),
+                OPERATE,
+                "Delete the data that is kept for a component; refused while the component uses it",
+                Gives::Nothing,
+                || delete(data::delete),
+            )
+        },
         route(
             (Get, "/v1/autoscale"),
             READ,

@@ -112,8 +112,10 @@ impl<'a> Waits<'a> {
 
     fn has_failed(&self, name: &Name) -> bool {
         let failed = |it: &ComponentEntry| matches!(state(it), Some(ComponentState::Failed(_)));
-        let entries = [self.leaving.get(name).copied(), self.book.component(name)];
-        entries.into_iter().flatten().any(failed)
+        // One that failed before it was to go, goes all the same; only a failed stop or purge holds it up.
+        let cannot_go =
+            |it: &ComponentEntry| matches!(state(it), Some(ComponentState::Failed(Operation::Stop | Operation::Purge)));
+        self.leaving.get(name).copied().is_some_and(cannot_go) || self.book.component(name).is_some_and(failed)
     }
 
     fn change_in_words(&self, id: ChangeId) -> String {

@@ -231,3 +231,96 @@ fn on_remove(present: &Present, name: &Name) -> OnRemove {
 fn is_meant(text: &str, name: &Name) -> bool {
     text == name.as_str() || name.as_str().split_once('/').is_some_and(|(_, key)| key == text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use application::{Application, Existing, Inputs};
+    use protocol::VmId;
+
+    const FILE: &str = "holdfast: 1\napplication: shop\ntypes:\n  Database:\n    data: files\n    operations: { start: { process: db } }\nvms: { v: { count: 2 } }\ncomponents: { database: { type: Database, on: \"v[0]\" } }\n";
+
+    fn name(text: &str) -> Name {
+        Name::new(text).unwrap()
+    }
+
+    fn kept(cloud: Option<&str>) -> KeptData {
+        KeptData {
+            id: VmId(1),
+            vm: name("shop/v[0]"),
+            cloud: cloud.map(Into::into),
+            key: name("shop/database[0]"),
+            directories: [name("files")].into(),
+        }
+    }
+
+    /// The change from one file to another, with data on the first VM, and what it does to that.
+    fn plan(from: &str, to: &str, cloud: Option<&str>, strategy: Strategy, said: Said<'_>) -> DataPlan {
+        let expansion = |text: &str| {
+            let mut open = |_: &str| Ok(text.to_owned());
+            let application = Application::read("shop.yaml", &Inputs::default(), &mut open).unwrap();
+            application.expand(&Existing::default()).unwrap()
+        };
+        let (before, after) = (expansion(from), expansion(to));
+        let mut present = Present::offline(Some((application::ApplicationFiles::default(), before.clone())));
+        present.data = vec![kept(cloud)];
+        let difference = application::Difference::between(&before, &after);
+        let change = difference.planned(&before, &after, &[], strategy, &application::SecretTexts::new()).change;
+        data_plan(&present, &[change], said)
+    }
+
+    fn check(to: &str, cloud: Option<&str>, said: Said<'_>) -> (Vec<DataFate>, usize, usize) {
+        let plan = plan(FILE, to, cloud, Strategy::DownThenUp, said);
+        (plan.effects.iter().map(|it| it.fate).collect(), plan.refused.len(), plan.delete.len())
+    }
+
+    const NOTHING: Said<'_> = Said { delete: false, start_empty: &[], removed: &[] };
+    const DELETE: Said<'_> = Said { delete: true, start_empty: &[], removed: &[] };
+
+    #[test]
+    fn data_ends_only_when_someone_says_so() {
+        let without = FILE.replace("components: { database: { type: Database, on: \"v[0]\" } }", "");
+        let without = without.as_str();
+        assert_eq!(check(FILE, None, NOTHING), (vec![], 0, 0));
+        assert_eq!(check(&FILE.replace("process: db", "process: db2"), None, NOTHING), (vec![DataFate::Kept], 0, 0));
+        assert_eq!(check(without, None, NOTHING), (vec![DataFate::LeftBehind], 0, 0));
+        assert_eq!(check(without, None, DELETE), (vec![DataFate::Deleted], 0, 1));
+        let gone = without.replace("vms: { v: { count: 2 } }", "vms: {}");
+        // A VM of a cloud takes its data with it; the disk of another machine stays.
+        assert_eq!(check(&gone, Some("local"), NOTHING), (vec![DataFate::Deleted], 1, 0));
+        assert_eq!(check(&gone, Some("local"), DELETE), (vec![DataFate::Deleted], 0, 0));
+        assert_eq!(check(&gone, None, NOTHING), (vec![DataFate::LeftBehind], 0, 0));
+        // The type says so, in the file that was applied last.
+        let deletes = FILE.replace("data: files", "data: { directories: files, on-remove: delete }");
+        let plan = plan(&deletes, without, None, Strategy::DownThenUp, NOTHING);
+        assert_eq!((plan.effects[0].fate, plan.delete.len()), (DataFate::Deleted, 1));
+    }
+
+    #[test]
+    fn data_does_not_move_and_is_not_used_twice() {
+        let moved = FILE.replace("v[0]", "v[1]");
+        assert_eq!(check(&moved, None, NOTHING), (vec![DataFate::NotUsed], 1, 0));
+        for key in ["database[0]", "shop/database[0]"] {
+            let start_empty = [key.to_owned()];
+            let said = Said { start_empty: &start_empty, ..NOTHING };
+            assert_eq!(check(&moved, None, said), (vec![DataFate::NotUsed], 0, 0));
+        }
+        let other = FILE.replace("process: db", "process: db2");
+        for strategy in [Strategy::UpThenDown, Strategy::Together] {
+            assert_eq!(plan(FILE, &other, None, strategy, NOTHING).refused.len(), 1);
+        }
+        let without = FILE.replace("    data: files\n", "");
+        assert_eq!(check(&without, None, NOTHING), (vec![DataFate::LeftBehind], 0, 0));
+    }
+
+    #[test]
+    fn what_was_left_behind_goes_with_its_application_only_on_demand() {
+        let mut present = Present::offline(None);
+        present.data = vec![kept(None)];
+        let shop = name("shop");
+        let removed = [&shop];
+        let plan = |delete| data_plan(&present, &[], Said { delete, start_empty: &[], removed: &removed });
+        assert_eq!((plan(false).effects.len(), plan(false).delete.len()), (0, 0));
+        assert_eq!((plan(true).effects[0].fate, plan(true).delete.len()), (DataFate::Deleted, 1));
+    }
+}

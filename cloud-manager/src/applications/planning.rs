@@ -5,7 +5,7 @@
 
 use super::{
     data::{Said, data_plan},
-    fates::fates,
+    fates::{fates, late_restarts, not_told},
     forecast::{forecast, script},
     present::{Present, masked},
     state::{ApplicationUpdate, Json, Step, Submission, VersionUpdate},
@@ -96,6 +96,8 @@ pub struct Decision {
     targets: Vec<Target>,
     /// For each change, the resulting expansion of each target.
     ends: Vec<Vec<Expansion>>,
+    /// The components that the last changes restart, one change each.
+    late: Vec<Vec<Key>>,
     others: Vec<Expansion>,
     strategy: Option<Strategy>,
     reason: Option<String>,
@@ -123,16 +125,21 @@ pub fn plan(request: &ApplicationRequest, present: &Present, mut limits: Limits<
     let others = others.map(|(_, state)| present.found(state)).collect();
     let mut decision = Decision {
         plan: Plan::default(),
-        wishes: Wishes { rollback_on_failure: how.rollback_on_failure, ..Wishes::default() },
+        wishes: Wishes {
+            rollback_on_failure: how.rollback_on_failure || targets.iter().any(|it| it.rolls_back_on_failure),
+            ..Wishes::default()
+        },
         intent: request.intent(),
         canary_steps: how.canary.and_then(|it| canary_steps(it, &targets, &ends)),
         promote_after_ms: how.promote_after_s.map(|it| it.saturating_mul(1_000)),
         targets,
         ends,
+        late: Vec::new(),
         others,
         strategy: how.strategy,
         reason: how.reason.clone(),
     };
+    decision.restart_late(present, rolling_by);
     decision.describe(request, present)?;
     Ok(decision)
 }
@@ -173,6 +180,26 @@ impl Decision {
     /// Whether there is nothing to change and nothing to record.
     pub fn is_nothing(&self) -> bool {
         self.plan.is_empty() && self.targets.iter().all(|it| it.files.is_some()) && self.same_files()
+    }
+
+    /// Adds changes that restart components which can be told of new bindings only so: when everything else is done, as
+    /// many at a time as may be down.
+    fn restart_late(&mut self, present: &Present, out_max: Option<NonZeroUsize>) {
+        let [target] = self.targets.as_slice() else { return };
+        let says_so =
+            |it: &application::Definition| matches!(it.recipe.operations.rebind, Some(recipe::Rebind::Restart));
+        if !target.after.definitions.values().any(says_so) {
+            return;
+        }
+        let masked = masked(&target.after);
+        let changes: Vec<Change> = (0..self.ends.len()).map(|place| self.change(place, &masked).0).collect();
+        let one = Some(&target.after.application);
+        let late = late_restarts(target, &forecast(present, &changes, &[&target.before, &target.after], one));
+        let at_once = out_max.unwrap_or(NonZeroUsize::MIN).get();
+        self.late = late.chunks(at_once).map(<[Key]>::to_vec).collect();
+        let end = self.ends.last().cloned().unwrap_or_default();
+        self.ends.extend(self.late.iter().map(|_| end.clone()));
+        self.targets[0].late_restarts = late;
     }
 
     fn same_files(&self) -> bool {
@@ -218,19 +245,19 @@ impl Decision {
             let (_, lines) = script(present.configuration(), changes.clone());
             serde_json::to_value(&*lines).unwrap_or_default()
         });
+        let applications: Vec<ApplicationPlan> =
+            self.targets.iter().map(|it| self.describe_one(it, present, &forecast, &data.effects)).collect();
+        let pairs = self.targets.iter().zip(&applications);
+        let not_told: Vec<String> = pairs.flat_map(|(it, plan)| not_told(it, &plan.fates, &plan.difference)).collect();
         self.plan = Plan {
-            applications: self
-                .targets
-                .iter()
-                .map(|it| self.describe_one(it, present, &forecast, &data.effects))
-                .collect(),
+            applications,
             data: data.effects,
             strategy: strategies.first().copied().unwrap_or_default(),
             steps: self.ends.len(),
             edits,
             secrets: self.secrets(),
             forecast,
-            remarks: self.targets.iter().flat_map(|it| it.remarks.clone()).collect(),
+            remarks: self.targets.iter().flat_map(|it| it.remarks.clone()).chain(not_told).collect(),
             picture: match self.targets.as_slice() {
                 [target] if how.picture => Some(application::picture(&target.before, &target.after)),
                 _ => None,
@@ -325,6 +352,10 @@ impl Decision {
             if place == 0 {
                 let restart = |key: &Key| Edit::RestartComponent { component: key.scoped(&to.application) };
                 change.edits.extend(target.restarts.keys().map(restart));
+            }
+            if let Some(late) = place.checked_sub(self.ends.len() - self.late.len()) {
+                let restart = |key: &Key| Edit::RestartComponent { component: key.scoped(&to.application) };
+                change.edits.extend(self.late[late].iter().map(restart));
             }
         }
         with_default_patience(&mut change.edits);

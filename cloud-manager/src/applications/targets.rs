@@ -6,10 +6,10 @@ use super::{
     state::ApplicationState,
 };
 use crate::document::{
-    ApplicationRequest, ApplyRequest, DrainRequest, ReconcileRequest, RemoveRequest, RollbackRequest, ScaleRequest,
-    TradeOff, reason,
+    ApplicationRequest, ApplyRequest, DrainRequest, How, ReconcileRequest, RemoveRequest, RollbackRequest,
+    ScaleRequest, TradeOff, reason,
 };
-use application::{Application, ApplicationFiles, Difference, Existing, Expansion, How, Key, SecretTexts, hint};
+use application::{Application, ApplicationFiles, Difference, Existing, Expansion, Key, SecretTexts, hint};
 use protocol::{ComponentState, Name};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,11 +31,15 @@ pub(super) struct Target {
     pub(super) kept: SecretTexts,
     /// Components that have to restart, and why.
     pub(super) restarts: BTreeMap<Key, Vec<String>>,
+    /// Components that are to start again when everything else is done, because only that tells them of new bindings.
+    pub(super) late_restarts: Vec<Key>,
     /// When only some components are reconciled: everything else.
     pub(super) rest: Option<Rest>,
     /// The number of components that a load needs.
     pub(super) counts: BTreeMap<String, u32>,
     pub(super) remarks: Vec<String>,
+    /// Whether its files say that a change that fails is taken back.
+    pub(super) rolls_back_on_failure: bool,
     pub(super) trade_offs: Vec<TradeOff>,
 }
 
@@ -58,9 +62,11 @@ impl Target {
             files: None,
             kept: state.map(|it| it.version().secrets.clone()).unwrap_or_default(),
             restarts: BTreeMap::new(),
+            late_restarts: Vec::new(),
             rest: None,
             counts: BTreeMap::new(),
             remarks: Vec::new(),
+            rolls_back_on_failure: false,
             trade_offs: Vec::new(),
         }
     }
@@ -95,13 +101,15 @@ fn apply(request: &ApplyRequest, present: &Present, limits: &mut Limits<'_>) -> 
     }
     let before = state.map(|it| present.found(it));
     let others = others(present, &application.name);
-    let existing = Existing { before: before.as_ref(), others: &others };
+    let placed = before.as_ref().map(|it| unpinned(it, &request.how.start_empty));
+    let existing = Existing { before: placed.as_ref(), others: &others };
     let after = limits.expand(&application, &existing)?;
     files.inputs.drained.retain(|vm| after.vms.contains_key(vm));
     let trade_offs = trade_offs(request.how.trade_off, &application, &existing)?;
-    let mut target = Target::new(state.map(|it| &**it), before.clone(), after);
+    let mut target = Target::new(state.map(|it| &**it), before, after);
     target.files = Some(files);
     target.remarks = application.remarks();
+    target.rolls_back_on_failure = application.rolls_back_on_failure();
     target.trade_offs = trade_offs;
     Ok(target)
 }
@@ -110,20 +118,39 @@ fn apply(request: &ApplyRequest, present: &Present, limits: &mut Limits<'_>) -> 
 fn again(
     state: &ApplicationState,
     files: ApplicationFiles,
-    trade_off: bool,
+    how: &How,
     present: &Present,
     limits: &mut Limits<'_>,
 ) -> Result<Target, PlanError> {
     let application = files.read()?;
     let before = present.found(state);
     let others = others(present, &application.name);
-    let existing = Existing { before: Some(&before), others: &others };
+    let placed = unpinned(&before, &how.start_empty);
+    let existing = Existing { before: Some(&placed), others: &others };
     let after = limits.expand(&application, &existing)?;
-    let trade_offs = trade_offs(trade_off, &application, &existing)?;
-    let mut target = Target::new(Some(state), Some(before.clone()), after);
+    let trade_offs = trade_offs(how.trade_off, &application, &existing)?;
+    let mut target = Target::new(Some(state), Some(before), after);
     target.files = Some(files);
+    target.rolls_back_on_failure = application.rolls_back_on_failure();
     target.trade_offs = trade_offs;
     Ok(target)
+}
+
+/// The same, where components that may start without their data are placed as if they had none.
+fn unpinned(before: &Expansion, start_empty: &[String]) -> Expansion {
+    let mut unpinned = before.clone();
+    for key in before.components.keys() {
+        let name = key.scoped(&before.application).to_string();
+        if !start_empty.iter().any(|it| *it == name || *it == key.to_string()) {
+            continue;
+        }
+        if let Some(definition) = before.definition_of(key) {
+            let mut definition = definition.clone();
+            definition.recipe.data = recipe::Data::default();
+            unpinned.older.insert(key.clone(), definition);
+        }
+    }
+    unpinned
 }
 
 fn trade_offs(asked: bool, application: &Application, existing: &Existing<'_>) -> Result<Vec<TradeOff>, PlanError> {
@@ -157,7 +184,7 @@ fn scale(request: &ScaleRequest, present: &Present, limits: &mut Limits<'_>) -> 
         }
     };
     files.inputs.counts.extend(counts.clone());
-    let mut target = again(state, files, request.how.trade_off, present, limits)?;
+    let mut target = again(state, files, &request.how, present, limits)?;
     if request.load.is_some() {
         target.counts = counts;
     }
@@ -210,7 +237,7 @@ fn rollback(request: &RollbackRequest, present: &Present, limits: &mut Limits<'_
         let kept: Vec<String> = state.versions.iter().map(|it| it.number.to_string()).collect();
         PlanError::Unknown(format!("version {to} of application {name} is not kept (kept: {})", kept.join(", ")))
     })?;
-    let mut target = again(state, version.files.clone(), request.how.trade_off, present, limits)?;
+    let mut target = again(state, version.files.clone(), &request.how, present, limits)?;
     target.kept.extend(version.secrets.clone());
     Ok(target)
 }
@@ -233,7 +260,7 @@ fn drain(
     }
     let changed = if away { files.inputs.drained.insert(key) } else { files.inputs.drained.remove(&key) };
     match changed {
-        true => again(state, files, request.how.trade_off, present, limits).map(|it| vec![it]),
+        true => again(state, files, &request.how, present, limits).map(|it| vec![it]),
         // It is already in that state.
         false => Ok(Vec::new()),
     }
@@ -409,7 +436,8 @@ fn reconciled(
         Rest { applied, left }
     });
     let difference = Difference::between(found, &after).components;
-    let begins_anew = |key: &Key| matches!(difference.get(key), Some(How::Removed | How::Replaced(_)));
+    let begins_anew =
+        |key: &Key| matches!(difference.get(key), Some(application::How::Removed | application::How::Replaced(_)));
     let mut target = Target::new(Some(state), Some(found.clone()), after);
     target.restarts = drifted.into_iter().filter(|(key, _)| !begins_anew(key)).collect();
     target.rest = rest;

@@ -21,6 +21,15 @@ pub struct NewChange {
     /// Whether imports may be left without providers; their components then wait.
     #[serde(default)]
     pub incomplete: bool,
+    /// Delete data of components and VMs that the change removes. Without it, what would delete data is refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delete_data: bool,
+    /// Components that may start without the data that is kept for them on another VM.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub start_empty: Vec<String>,
+    /// If an operation of the change fails permanently, the manager takes the change back by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rollback_on_failure: bool,
     /// The edits.
     pub edits: Vec<EditDocument>,
 }

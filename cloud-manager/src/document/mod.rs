@@ -11,6 +11,7 @@ pub mod asked;
 pub mod autoscale;
 pub mod change;
 pub mod dashboard;
+mod data;
 pub mod event;
 pub mod plan;
 pub mod reason;
@@ -51,6 +52,7 @@ pub use dashboard::{
     ChangeStory, Configuration, DashboardLink, LifelineRecord, MarkRecord, MessageRecord, OperationRecord, RowRecord,
     Session,
 };
+pub use data::{DataDirectory, DataDocument};
 pub use event::{ChangeRecord, EventDocument, Gap, Outcome, PhaseRecord};
 pub use plan::{
     ApplicationPlan, ComponentDifference, ComponentFate, DataEffect, DataFate, Fate, Forecast, Moment, Plan, SecretUse,

@@ -127,8 +127,9 @@ impl Component {
         self.learn_secrets(&view)?;
         values::check_import_types(&view)?;
         self.write_files(&view)?;
-        match &run.recipe.operations.rebind {
-            None => {}
+        let operations = &run.recipe.operations;
+        match operations.rebind.as_ref().or(operations.reload.as_ref()) {
+            None | Some(Rebind::Restart) => {}
             Some(Rebind::Command(command)) => self.run(Step::Rebind, Some(command), &view).await?,
             Some(Rebind::Signal(signal)) => self.tell_by_signal(run, *signal)?,
         }
