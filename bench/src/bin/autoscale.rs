@@ -7,8 +7,8 @@
 //! through, so by the local rule it learns of a new load only after those have grown.
 
 use application::{Application, Existing, Inputs};
-use bench::curves::{Curve, Plot};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// One step of the simulation, in seconds.
 const STEP_S: u64 = 10;
@@ -38,8 +38,7 @@ const PIPELINE: [(&str, &str, f64); 11] = [
 ];
 
 /// What one instance of each type can take, as the file says.
-const EACH: [f64; 11] =
-    [40e3, 40e3, 40e3, 15e3, 15e3, 30e3, 13e3, 30e3, 13e3, 13e3, 70e3];
+const EACH: [f64; 11] = [40e3, 40e3, 40e3, 15e3, 15e3, 30e3, 13e3, 30e3, 13e3, 13e3, 70e3];
 
 /// The published load: 10K, and 20K, 50K and 80K on the way to the peak at noon and back.
 fn load(second: u64) -> f64 {
@@ -139,7 +138,8 @@ fn day(rule: Rule, costs: &mut Costs) -> Day {
                     Rule::Local => arrivals[kind] + waiting[kind] / WORK_OFF_S,
                 };
                 let wanted = ((seen / EACH[kind] - 1e-9).ceil() as u32).max(1);
-                let decided = started[kind] + coming.iter().filter(|(_, it, _)| *it == kind).map(|it| it.2).sum::<u32>();
+                let decided =
+                    started[kind] + coming.iter().filter(|(_, it, _)| *it == kind).map(|it| it.2).sum::<u32>();
                 if wanted > decided {
                     coming.push((second + START_S, kind, wanted - decided));
                     (changed[kind], day.changes) = (second, day.changes + 1);
@@ -199,4 +199,95 @@ impl Costs {
         self.known.insert(counts.to_vec(), cost);
         cost
     }
+}
+
+const WIDTH: f64 = 760.0;
+const HEIGHT: f64 = 150.0;
+const LEFT: f64 = 80.0;
+const TOP: f64 = 36.0;
+const BETWEEN: f64 = 56.0;
+const STYLE: &str = "text{font:12px sans-serif;fill:#222}.ground{fill:#fff}.axis{stroke:#999;fill:none}.grid{stroke:#e4e4e4}\
+.curve{fill:none;stroke-width:1.8}.c0{stroke:#1668b8}.c1{stroke:#c4511c}.load{stroke:#999;stroke-dasharray:4 3}\
+@media (prefers-color-scheme:dark){text{fill:#ddd}.ground{fill:#181818}.grid{stroke:#333}}";
+
+/// Three panels over the hours of the day: instances, cost, messages that wait; the load is behind the first.
+fn drawn(days: &[(&str, Day); 2]) -> String {
+    let (first, last) = (7.0, 18.0);
+    let titles = ["instances (dashed: load, in thousands)", "cost per hour", "messages waiting, in thousands"];
+    let across = |hour: f64| LEFT + (hour - first) / (last - first) * WIDTH;
+    let mut text = String::new();
+    for (place, title) in titles.iter().enumerate() {
+        let top = TOP + place as f64 * (HEIGHT + BETWEEN);
+        let value = |it: &(f64, f64, f64, f64)| [it.1, it.2, it.3 / 1e3][place];
+        let inside = |it: &&(f64, f64, f64, f64)| (first..=last).contains(&it.0);
+        let most = days.iter().flat_map(|(_, day)| day.minutes.iter().filter(inside).map(value)).fold(1.0, f64::max);
+        let most = nice(most);
+        let up = |value: f64| top + HEIGHT - value / most * HEIGHT;
+        let _ = writeln!(text, "<text x=\"{LEFT}\" y=\"{}\">{title}</text>", top - 10.0);
+        for part in 0..=4 {
+            let at = most * f64::from(part) / 4.0;
+            let (y, right) = (up(at), LEFT + WIDTH);
+            let _ = writeln!(
+                text,
+                "<path class=\"grid\" d=\"M{LEFT} {y:.1} H{right}\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{at}</text>",
+                LEFT - 8.0,
+                y + 4.0
+            );
+        }
+        let bottom = top + HEIGHT;
+        for hour in 7..=18 {
+            let x = across(f64::from(hour));
+            let _ =
+                writeln!(text, "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{hour}:00</text>", bottom + 18.0);
+        }
+        let _ = writeln!(text, "<path class=\"axis\" d=\"M{LEFT} {top} V{bottom} H{}\"/>", LEFT + WIDTH);
+        if place == 0 {
+            let points = days[0].1.minutes.iter().filter(inside);
+            let points = points.map(|it| (it.0, load((it.0 * 3_600.0).round() as u64) / 1e3));
+            let _ = writeln!(text, "<path class=\"curve load\" d=\"{}\"/>", steps(points, &across, &up));
+        }
+        for (colour, (_, day)) in days.iter().enumerate() {
+            let points = day.minutes.iter().filter(inside).map(|it| (it.0, value(it)));
+            let _ = writeln!(text, "<path class=\"curve c{colour}\" d=\"{}\"/>", steps(points, &across, &up));
+        }
+    }
+    let below = TOP + 3.0 * (HEIGHT + BETWEEN) + 4.0;
+    for (colour, (name, _)) in days.iter().enumerate() {
+        let x = LEFT + 200.0 * colour as f64;
+        let _ = writeln!(
+            text,
+            "<path class=\"curve c{colour}\" d=\"M{x} {below} h26\"/><text x=\"{}\" y=\"{}\">{name} scaling</text>",
+            x + 32.0,
+            below + 4.0
+        );
+    }
+    let (width, height) = (LEFT + WIDTH + 30.0, below + 20.0);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         role=\"img\">\n<style>{STYLE}</style>\n<rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>\n{text}</svg>\n"
+    )
+}
+
+/// A curve that changes in steps.
+fn steps(points: impl Iterator<Item = (f64, f64)>, across: &impl Fn(f64) -> f64, up: &impl Fn(f64) -> f64) -> String {
+    let mut path = String::new();
+    let mut before: Option<f64> = None;
+    for (hour, value) in points {
+        match before {
+            None => drop(write!(path, "M{:.1} {:.1}", across(hour), up(value))),
+            Some(before) if (before - value).abs() > 1e-9 => {
+                drop(write!(path, " H{:.1} V{:.1}", across(hour), up(value)));
+            }
+            Some(_) => {}
+        }
+        before = Some(value);
+    }
+    path + &format!(" H{:.1}", across(18.0))
+}
+
+/// The next number above that is easy to divide by four.
+fn nice(most: f64) -> f64 {
+    let power = 10_f64.powf(most.log10().floor());
+    let step = [1.0, 2.0, 4.0, 6.0, 8.0, 10.0].into_iter().find(|step| step * power >= most);
+    step.unwrap_or(10.0) * power
 }
