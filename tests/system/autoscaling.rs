@@ -103,6 +103,11 @@ async fn an_application_follows_its_load_up_and_down_and_says_why() {
     let versions = site.done(&["history", "--application", "shop"]);
     assert!(versions.contains("autoscale"), "{versions}");
 
+    // Applying the file again does not undo it.
+    let told = site.done(&["apply", "shop.yaml", "--yes"]);
+    until_web_servers(&site, 4).await;
+    assert!(!told.contains("web[3]"), "{told}");
+
     // More than the file allows is not done, and said.
     generator.sends(900);
     until_web_servers(&site, 5).await;
@@ -135,9 +140,10 @@ async fn a_dry_run_only_says_what_it_would_do() {
     let site = Site::open("autoscale-dry");
     fs::write(site.place.join("shop.yaml"), shop(&source, ", dry-run: true")).unwrap();
     site.done(&["apply", "shop.yaml", "--yes"]);
-    until("the load was measured", || generator.asked.load(Ordering::SeqCst) >= 3).await;
-    let said = site.done(&["autoscale", "status"]);
-    assert!(said.contains("would scale: load 320: web 1 → 4 (dry run)"), "{said}");
+    let says = "would scale: load 320: web 1 → 4 (dry run)";
+    until("it is said", || site.done(&["autoscale", "status"]).contains(says)).await;
+    let asked = generator.asked.load(Ordering::SeqCst);
+    until("the load was measured again", || generator.asked.load(Ordering::SeqCst) > asked + 2).await;
     until_web_servers(&site, 1).await;
 }
 
@@ -160,4 +166,30 @@ async fn a_command_and_the_output_of_a_component_can_be_sources() {
     fs::write(site.place.join("shop.yaml"), text).unwrap();
     site.done(&["apply", "shop.yaml", "--yes"]);
     until_web_servers(&site, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_failed_is_not_followed_by_another() {
+    let site = Site::open("autoscale-failed");
+    let (load, broken) = (site.place.join("load"), site.place.join("broken"));
+    fs::write(&load, "100\n").unwrap();
+    let start = format!("script: \"test ! -e {}\" }}, stop: {{ command: \"true\"", broken.display());
+    let text = shop(&format!("{{ command: \"cat {}\" }}", load.display()), "")
+        .replace("process: \"exec sleep 100000\"", &start)
+        .replace("  Web: {", "  Web: { patience: { start: { retries: 0 }, run: { retries: 0 } },");
+    fs::write(site.place.join("shop.yaml"), text).unwrap();
+    site.done(&["apply", "shop.yaml", "--yes"]);
+
+    fs::write(&broken, "").unwrap();
+    fs::write(&load, "200\n").unwrap();
+    let failed = |status: &str| status.contains("but waits: shop/web[1] is not started");
+    // More load comes while the second web server does not start.
+    until("web[1] was asked for", || site.done(&["status"]).contains("web[1]")).await;
+    fs::write(&load, "300\n").unwrap();
+    until("it waits", || failed(&site.done(&["autoscale", "status"]))).await;
+    assert!(!site.done(&["status"]).contains("web[2]"));
+
+    fs::remove_file(&broken).unwrap();
+    site.done(&["component", "retry", "shop/web[1]"]);
+    until_web_servers(&site, 3).await;
 }

@@ -80,9 +80,9 @@ fn main() {
     for (name, day) in &days {
         let reactions: Vec<String> = day.reactions_s.iter().map(|it| format!("{:.0} min", *it as f64 / 60.0)).collect();
         println!(
-            "| {name} | {} | {:.0} | {:.0} min | {:.0} | {:.0} | {} |",
+            "| {name} | {} | {:.1} million | {:.0} min | {:.0} | {:.0} | {} |",
             reactions.join(", "),
-            day.waiting_most,
+            day.waiting_most / 1e6,
             day.waiting_s as f64 / 60.0,
             day.instance_hours,
             day.cost_hours / 24.0,
@@ -98,7 +98,9 @@ fn main() {
 fn day(rule: Rule, costs: &mut Costs) -> Day {
     let types = PIPELINE.len();
     let mut day = Day::default();
-    let mut started = vec![1_u32; types];
+    // The day begins with what its first load needs.
+    let begin = whole_load(load(0));
+    let mut started: Vec<u32> = (0..types).map(|kind| instances(begin[kind], kind)).collect();
     // Decided, and when they take load.
     let mut coming: Vec<(u64, usize, u32)> = Vec::new();
     let mut changed = vec![0_u64; types];
@@ -132,21 +134,30 @@ fn day(rule: Rule, costs: &mut Costs) -> Day {
             (since, _) => since,
         };
         if second % EVERY_S == 0 {
+            // What waits is to be worked off in time: by the global rule in all types alike.
+            let behind = (0..types).map(|kind| waiting[kind] * load / needed[kind] / WORK_OFF_S).fold(0.0, f64::max);
+            let together = whole_load(load + behind);
+            let before = day.changes;
             for kind in 0..types {
                 let seen = match rule {
-                    Rule::Global => needed[kind],
+                    Rule::Global => together[kind],
                     Rule::Local => arrivals[kind] + waiting[kind] / WORK_OFF_S,
                 };
-                let wanted = ((seen / EACH[kind] - 1e-9).ceil() as u32).max(1);
-                let decided =
-                    started[kind] + coming.iter().filter(|(_, it, _)| *it == kind).map(|it| it.2).sum::<u32>();
+                let wanted = instances(seen, kind);
+                let due: u32 = coming.iter().filter(|(_, it, _)| *it == kind).map(|it| it.2).sum();
+                let decided = started[kind] + due;
                 if wanted > decided {
                     coming.push((second + START_S, kind, wanted - decided));
-                    (changed[kind], day.changes) = (second, day.changes + 1);
-                } else if wanted < decided && decided == started[kind] && second >= changed[kind] + COOL_DOWN_S {
+                } else if wanted < decided && due == 0 && second >= changed[kind] + COOL_DOWN_S {
                     started[kind] = wanted;
-                    (changed[kind], day.changes) = (second, day.changes + 1);
+                } else {
+                    continue;
                 }
+                (changed[kind], day.changes) = (second, day.changes + 1);
+            }
+            if rule == Rule::Global {
+                // All of it is one change.
+                day.changes = day.changes.min(before + 1);
             }
             let counts: Vec<u32> = (0..types)
                 .map(|kind| started[kind] + coming.iter().filter(|(_, it, _)| *it == kind).map(|it| it.2).sum::<u32>())
@@ -162,6 +173,11 @@ fn day(rule: Rule, costs: &mut Costs) -> Day {
         day.waiting_s += if all > 1.0 { STEP_S } else { 0 };
     }
     day
+}
+
+/// How many instances of a type take this load.
+fn instances(load: f64, kind: usize) -> u32 {
+    ((load / EACH[kind] - 1e-9).ceil() as u32).max(1)
 }
 
 /// The load of each type if nothing holds messages up.
@@ -213,12 +229,12 @@ const STYLE: &str = "text{font:12px sans-serif;fill:#222}.ground{fill:#fff}.axis
 /// Three panels over the hours of the day: instances, cost, messages that wait; the load is behind the first.
 fn drawn(days: &[(&str, Day); 2]) -> String {
     let (first, last) = (7.0, 18.0);
-    let titles = ["instances (dashed: load, in thousands)", "cost per hour", "messages waiting, in thousands"];
+    let titles = ["instances (dashed: load, in thousands)", "cost per hour", "messages waiting, in millions"];
     let across = |hour: f64| LEFT + (hour - first) / (last - first) * WIDTH;
     let mut text = String::new();
     for (place, title) in titles.iter().enumerate() {
         let top = TOP + place as f64 * (HEIGHT + BETWEEN);
-        let value = |it: &(f64, f64, f64, f64)| [it.1, it.2, it.3 / 1e3][place];
+        let value = |it: &(f64, f64, f64, f64)| [it.1, it.2, it.3 / 1e6][place];
         let inside = |it: &&(f64, f64, f64, f64)| (first..=last).contains(&it.0);
         let most = days.iter().flat_map(|(_, day)| day.minutes.iter().filter(inside).map(value)).fold(1.0, f64::max);
         let most = nice(most);
@@ -274,9 +290,11 @@ fn steps(points: impl Iterator<Item = (f64, f64)>, across: &impl Fn(f64) -> f64,
     let mut before: Option<f64> = None;
     for (hour, value) in points {
         match before {
-            None => drop(write!(path, "M{:.1} {:.1}", across(hour), up(value))),
+            None => {
+                let _ = write!(path, "M{:.1} {:.1}", across(hour), up(value));
+            }
             Some(before) if (before - value).abs() > 1e-9 => {
-                drop(write!(path, " H{:.1} V{:.1}", across(hour), up(value)));
+                let _ = write!(path, " H{:.1} V{:.1}", across(hour), up(value));
             }
             Some(_) => {}
         }
