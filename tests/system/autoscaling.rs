@@ -1,7 +1,7 @@
 //! Following the load, for real: a load generator, stand-in processes, and the manager that makes them more and fewer.
 
 use crate::site::{Site, until};
-use cloud_manager::document::{AutoscaleDocument, ComponentStatus, EventKind};
+use cloud_manager::document::{AutoscaleDocument, ComponentStatus, EventDocument, EventKind};
 use std::{
     fs,
     sync::{
@@ -189,6 +189,10 @@ async fn a_change_that_failed_is_not_followed_by_another() {
     until("it waits", || failed(&site.done(&["autoscale", "status"]))).await;
     assert!(!site.done(&["status"]).contains("web[2]"));
 
+    let is_failed = |event: &EventDocument| {
+        event.component.as_deref() == Some("shop/web[1]") && event.state == Some(ComponentStatus::Failed)
+    };
+    site.events_until(0, is_failed).await;
     fs::remove_file(&broken).unwrap();
     site.done(&["component", "retry", "shop/web[1]"]);
     until_web_servers(&site, 3).await;

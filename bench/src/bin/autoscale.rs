@@ -106,7 +106,7 @@ fn day(rule: Rule, costs: &mut Costs) -> Day {
     let mut changed = vec![0_u64; types];
     let mut waiting = vec![0.0_f64; types];
     let mut rising: Option<u64> = None;
-    for second in (0..DAY_S).step_by(STEP_S as usize) {
+    for second in (0..DAY_S / STEP_S).map(|step| step * STEP_S) {
         coming.retain(|(at, kind, number)| {
             let due = *at <= second;
             started[*kind] += if due { *number } else { 0 };
@@ -176,6 +176,7 @@ fn day(rule: Rule, costs: &mut Costs) -> Day {
 }
 
 /// How many instances of a type take this load.
+#[expect(clippy::cast_possible_truncation, reason = "loads here need a few dozen instances")]
 fn instances(load: f64, kind: usize) -> u32 {
     ((load / EACH[kind] - 1e-9).ceil() as u32).max(1)
 }
@@ -226,6 +227,11 @@ const STYLE: &str = "text{font:12px sans-serif;fill:#222}.ground{fill:#fff}.axis
 .curve{fill:none;stroke-width:1.8}.c0{stroke:#1668b8}.c1{stroke:#c4511c}.load{stroke:#999;stroke-dasharray:4 3}\
 @media (prefers-color-scheme:dark){text{fill:#ddd}.ground{fill:#181818}.grid{stroke:#333}}";
 
+#[expect(clippy::cast_possible_truncation, reason = "seconds of one day")]
+fn load_at(hour: f64) -> f64 {
+    load((hour * 3_600.0).round() as u64)
+}
+
 /// Three panels over the hours of the day: instances, cost, messages that wait; the load is behind the first.
 fn drawn(days: &[(&str, Day); 2]) -> String {
     let (first, last) = (7.0, 18.0);
@@ -259,7 +265,7 @@ fn drawn(days: &[(&str, Day); 2]) -> String {
         let _ = writeln!(text, "<path class=\"axis\" d=\"M{LEFT} {top} V{bottom} H{}\"/>", LEFT + WIDTH);
         if place == 0 {
             let points = days[0].1.minutes.iter().filter(inside);
-            let points = points.map(|it| (it.0, load((it.0 * 3_600.0).round() as u64) / 1e3));
+            let points = points.map(|it| (it.0, load_at(it.0) / 1e3));
             let _ = writeln!(text, "<path class=\"curve load\" d=\"{}\"/>", steps(points, &across, &up));
         }
         for (colour, (_, day)) in days.iter().enumerate() {
