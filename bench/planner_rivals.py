@@ -32,7 +32,7 @@ from ortools.sat.python import cp_model
 COLUMNS_MAX = 200_000
 
 
-def wish(problem):
+def demanded(problem):
     """Exact or least counts of types, and the types that must be alone on their node."""
     text = problem["specification"].split(";")[0]
     alone = set()
@@ -184,7 +184,7 @@ class Gecode:
 
 
 def demands(problem, solver, count, most):
-    counts, _ = wish(problem)
+    counts, _ = demanded(problem)
     for name, operator, number in counts:
         solver.add(count[name] == number if operator == "=" else count[name] >= number)
     # Every provider here has unlimited room, and every requirement is for one provider of another type.
@@ -199,8 +199,8 @@ def demands(problem, solver, count, most):
 
 
 def per_node(problem, solver):
-    _, alone = wish(problem)
-    most = sum(number for _, _, number in wish(problem)[0]) * 4 + 100
+    _, alone = demanded(problem)
+    most = sum(number for _, _, number in demanded(problem)[0]) * 4 + 100
     count = {name: solver.integer(most) for name in problem["components"]}
     on = {name: [] for name in problem["components"]}
     cost = []
@@ -229,8 +229,8 @@ def per_node(problem, solver):
 
 
 def by_columns(problem, solver):
-    _, alone = wish(problem)
-    most = sum(number for _, _, number in wish(problem)[0]) * 4 + 100
+    _, alone = demanded(problem)
+    most = sum(number for _, _, number in demanded(problem)[0]) * 4 + 100
     count = {name: solver.integer(most) for name in problem["components"]}
     on = {name: [] for name in problem["components"]}
     cost = []
@@ -319,7 +319,7 @@ def by_cp_sat(problem, limit):
                 model.add(first >= second)
         for name, parts in on.items():
             model.add(sum(parts) == count[name])
-        for name, operator, number in wish(problem)[0]:
+        for name, operator, number in demanded(problem)[0]:
             model.add(count[name] == number if operator == "=" else count[name] >= number)
         for port in {port for described in problem["components"].values() for port in described["requires"]}:
             clients = [(d["requires"][port], count[n]) for n, d in problem["components"].items() if port in d["requires"]]

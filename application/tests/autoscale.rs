@@ -92,6 +92,7 @@ fn a_component_can_follow_a_load_of_its_own() {
     let measured = Measured { loads, counts: counts(&[("web", 2), ("worker", 7)]), ..Measured::default() };
     let Wish::Scale { counts: found, because, .. } = application.wish(&measured).unwrap().unwrap() else { panic!() };
     // Workers have no source, so nothing follows for them.
+    assert!(application.follows_load("web") && !application.follows_load("worker"));
     assert_eq!((found, because.as_str()), (counts(&[("web", 5)]), "load 450 of web: web 2 → 5"));
 }
 

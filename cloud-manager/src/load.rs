@@ -107,7 +107,7 @@ fn from_text(text: &str) -> Result<u64, String> {
 }
 
 /// Loads are whole numbers; part of one counts as one.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked first")]
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
 fn whole(number: f64) -> Result<u64, String> {
     if !(0.0..=9e15).contains(&number) {
         return Err(format!("{number} is not a load"));

@@ -1,17 +1,17 @@
-//! From types, nodes, today's configuration and a requirements to a target, proven best, and a safe way to get there.
+//! Plans a target from types, nodes, today's configuration and requirements; proves it optimal, and orders the steps to it.
 //!
-//! What this crate does not do: it reads no file and no clock, draws no random number, logs nothing. A caller who wants
-//! a time limit passes a closure that says when to stop; the answer then says honestly how far it got.
+//! What this crate does not do: it reads no file and no clock, draws no random number, logs nothing. For a time limit, the
+//! caller passes a closure that says when to stop; the answer then gives the best plan so far and its gap.
 //!
-//! The way of a requirements:
+//! From requirements to a plan:
 //!
 //! 1. [`language`] reads the specification language of Zephyrus2, [`zephyrus`] its JSON files; [`problem`] checks.
-//! 2. `model` turns the problem into a whole-numbered program over *columns* (what one node can host).
+//! 2. `model` turns the problem into an integer program over *columns* (what one node can host); `reduce` makes it smaller.
 //! 3. `solve` finds the best placement, goal by goal, and proves it in exact arithmetic.
-//! 4. `wiring` decides who uses whom; [`verify`] checks the whole answer with code of its own.
+//! 4. `wiring` decides which component uses which; [`verify`] checks the whole answer with code of its own.
 //! 5. [`sequence`] orders the steps from today's configuration to the target; [`explain`] says why there is no target.
 //!
-//! Start reading at [`plan`], the one function that walks this way. [`report`] is what a command line prints.
+//! Start reading at [`plan`], the one function that takes these steps. [`report`] is what a command line prints.
 //!
 //! ```
 //! let text = r#"{

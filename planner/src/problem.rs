@@ -1,4 +1,4 @@
-//! What is asked of the planner: types of components, classes of nodes, today's configuration and a requirements.
+//! What is asked of the planner: types of components, classes of nodes, today's configuration and requirements.
 //!
 //! A `Problem` is checked when it is made ([`Problem::new`]), so the rest of the crate trusts it: names are unique,
 //! numbers are within bounds that keep all later sums inside `i64`, today's components exist and fit their nodes.

@@ -323,7 +323,7 @@ impl<'a> Walk<'a> {
         !unwanted.is_empty()
     }
 
-    /// One component that nobody leans on; one that stands in the way of a new one, if there is such.
+    /// A component without dependents; preferably one that takes the place of a new one.
     fn remove_component(&mut self) -> bool {
         let leaned_on: BTreeSet<&ComponentName> = self
             .now

@@ -39,7 +39,7 @@ fn every_step_of_every_sequence_is_provisionally_correct() {
         if !first.has_target() {
             continue;
         }
-        // From the answer to one requirements to the answer to another one, for the same types and nodes.
+        // From the answer to one set of requirements to the answer to another, for the same types and nodes.
         problem.today = first.target;
         problem.requirements.goals.reverse();
         for _ in 0..Dice::new(seed).roll(3) {

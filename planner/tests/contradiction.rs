@@ -12,7 +12,7 @@ use planner::problem::{Problem, Provision};
 use planner::report::optimize;
 use random::{Dice, Sample, sample};
 
-/// What is told about types, nodes and a requirements.
+/// What is said about types, nodes and requirements.
 fn check(components: &str, locations: &str, requirements: &str, told: &[&str]) {
     let text = format!(
         r#"{{ "components": {{ {components} }}, "locations": {{ {locations} }}, "specification": "{requirements}" }}"#

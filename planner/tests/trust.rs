@@ -85,7 +85,7 @@ fn the_verifier_rejects_planted_errors() {
 }
 
 #[test]
-fn the_verifier_sees_wishes_conflicts_and_weak_requirements() {
+fn the_verifier_sees_demands_conflicts_and_weak_requirements() {
     let problem = instance("07-fig1-anti-affinity");
     let target = solved(&problem).target;
     let pair = after(&problem, &target, |changed| {

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 mod applications;
+mod autoscaling;
 mod checks;
 mod containers;
 mod data;

@@ -50,6 +50,14 @@ impl Application {
         self.autoscale.as_ref()
     }
 
+    /// Whether the number of components of a group follows a load.
+    pub fn follows_load(&self, group: &str) -> bool {
+        let has_load = self.components.iter().any(|(name, it)| name.as_str() == group && it.load.is_some());
+        self.autoscale
+            .as_ref()
+            .is_some_and(|it| has_load && !it.dry_run && (it.source.is_some() || it.sources.contains_key(group)))
+    }
+
     /// What the measured load asks for; nothing if the application does not follow its load.
     pub fn wish(&self, measured: &Measured) -> Result<Option<Wish>, LoadError> {
         let Some(autoscale) = &self.autoscale else { return Ok(None) };

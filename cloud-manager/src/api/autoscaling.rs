@@ -32,7 +32,7 @@ use std::{
 };
 use tokio::{
     task::JoinSet,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 
 /// The name under which changes are submitted.
@@ -166,10 +166,16 @@ pub(super) async fn follow_loads(api: Api) {
         }
         let next = due.iter().filter(|(name, _)| !busy.contains(*name)).map(|(_, at)| *at).min();
         let look_again = Instant::now() + LOOK_AGAIN;
+        // Many events are looked at once, so that a large change does not pay for this.
+        let noticed = async {
+            let changed = newest.changed().await;
+            sleep(LOOK_AGAIN).await;
+            changed
+        };
         tokio::select! {
             () = halted(&mut halting) => return,
             () = sleep_until(next.unwrap_or(look_again).min(look_again)), if !due.is_empty() => {}
-            changed = newest.changed() => if changed.is_err() { return },
+            changed = noticed, if due.is_empty() => if changed.is_err() { return },
             Some(done) = working.join_next() => match done {
                 Ok(name) => drop(busy.remove(&name)),
                 Err(error) => {

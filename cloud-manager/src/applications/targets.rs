@@ -95,8 +95,14 @@ fn apply(request: &ApplyRequest, present: &Present, limits: &mut Limits<'_>) -> 
     let state = present.applications.get(&application.name);
     // Applying a file does not put a drained VM back into use.
     let drained = state.map(|it| it.version().files.inputs.drained.clone()).unwrap_or_default();
-    if !drained.is_empty() {
+    // Nor does it set numbers that follow a load back to what they were once; only numbers that were asked for do.
+    let followed = state.map(|it| it.version().files.inputs.counts.clone()).unwrap_or_default();
+    let followed = followed.into_iter().filter(|(name, _)| application.follows_load(name));
+    let followed: BTreeMap<String, u32> =
+        followed.filter(|(name, _)| !files.inputs.counts.contains_key(name)).collect();
+    if !drained.is_empty() || !followed.is_empty() {
         files.inputs.drained = drained;
+        files.inputs.counts.extend(followed);
         application = files.read()?;
     }
     let before = state.map(|it| present.found(it));

@@ -86,7 +86,7 @@ impl Sums<'_> {
         joined(claims.iter().map(|claim| format!("{} {}", claim.amount, self.name(claim.kind))))
     }
 
-    /// Whether there are as many nodes like these as anyone could want.
+    /// Whether the number of nodes like these is not limited.
     fn is_endless(&self, group: &Group) -> bool {
         !self.selection.numbers[group.class] && !self.model.given.contains(&group.class)
     }

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 /// Numbers are followed this often from type to type: a circle may make them grow for ever.
 const ROUNDS_MAX: usize = 32;
 
-/// Larger numbers in a requirements are not computed with here; a product of two of these is exact.
+/// Larger numbers in requirements are not computed with here; a product of two of these is exact.
 const NUMBER_MAX: i128 = 1 << 60;
 
 /// There are at least so many components of a type on nodes of some groups.

@@ -2,7 +2,7 @@
 //!
 //! First, causes are dropped as long as the rest still contradicts itself; what is left cannot be made smaller by
 //! dropping from it, but another set may be smaller. Then sets that do *not* contradict themselves are collected, each
-//! as large as possible: whoever contradicts itself must have a member outside of each. The smallest set with that
+//! as large as possible: a set that contradicts itself must have a member outside of each. The smallest set with that
 //! property is tried; either it contradicts itself, and nothing smaller can, or it leads to one more set.
 
 use std::collections::BTreeSet;

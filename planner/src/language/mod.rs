@@ -23,7 +23,7 @@ use crate::problem::{ComponentType, NodeClass};
 use lookup::Lookup;
 use syntax::{BindingPreference, Connective, Expression, Preference, Shape};
 
-/// The texts of a requirements, as a person wrote them.
+/// The texts of the requirements, as they were written.
 #[derive(Clone, Debug, Default)]
 pub struct RequirementText<'a> {
     /// `constraint; preference; …`; may be empty.

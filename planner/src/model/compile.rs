@@ -29,7 +29,7 @@ pub(crate) struct Compiler<'a> {
     pub(super) rows: Vec<Row>,
     pub(super) too_large: bool,
     pub(super) slots: Vec<Bound>,
-    /// Classes that a requirements speaks of in such a way that a further empty node would make a difference.
+    /// Classes that the requirements mention in such a way that a further empty node would make a difference.
     counted: BTreeSet<usize>,
 }
 
@@ -302,7 +302,7 @@ impl Compiler<'_> {
                     .groups
                     .iter()
                     .position(|group| group.class == node.class && group.members.as_slice() == [node.index]);
-                found.expect("a node that a requirements names has a group of its own")
+                found.expect("a node that the requirements name has a group of its own")
             }
             Some(Spot::Slot(slot)) => match self.slots[slot] {
                 Bound::Single(group) => group,

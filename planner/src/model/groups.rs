@@ -1,4 +1,4 @@
-//! Which nodes are told apart: those that a requirements names, and those that host something today.
+//! Which nodes are told apart: those that the requirements name, and those that host something today.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ const NUMBER_LIFTED: i64 = 1_000;
 /// How many instances of one type a node may host, at most.
 const PER_NODE_MAX: i64 = 10_000;
 
-/// The nodes that some requirements speaks of individually.
+/// The nodes that the requirements name individually.
 pub(super) fn singled_out(terms: &[(&Term, &str)], problem: &Problem) -> Result<BTreeSet<Node>, ModelError> {
     let mut single = BTreeSet::new();
     for (term, text) in terms {
@@ -104,8 +104,8 @@ fn all_numbers(problem: &Problem) -> i64 {
         let own = if let Term::Integer(value) = term { value.saturating_abs() } else { 0 };
         children(term).into_iter().fold(own, |sum, child| sum.saturating_add(numbers(child)))
     }
-    let wished =
+    let asked =
         problem.requirements.demands.iter().fold(1_i64, |sum, demand| sum.saturating_add(numbers(&demand.term)));
     let required = problem.types.iter().flat_map(|kind| kind.requires().map(|(_, number)| number)).sum::<i64>();
-    wished.saturating_add(required)
+    asked.saturating_add(required)
 }

@@ -1,8 +1,8 @@
-//! A problem as a whole-numbered program over *columns*.
+//! A problem as an integer program over *columns*.
 //!
 //! Identical nodes form a group. A column is a multiset of components that fits on a node of a group and satisfies all
-//! that is demanded of each node by itself; a placement says how often each column is used. Everything else that a
-//! requirements can speak of is a *measure*: a number that each column has and that is summed over all nodes (instances of a
+//! that is demanded of each node by itself; a placement says how often each column is used. Everything else that
+//! requirements can mention is a *measure*: a number that each column has and that is summed over all nodes (instances of a
 //! type, cost, nodes that host two of something …). Each measure has a variable; requirements become rows over variables.
 //! So nothing grows with the number of identical nodes.
 
@@ -157,7 +157,7 @@ pub(crate) struct Model {
     pub(crate) interfaces: Interfaces,
     /// What is minimised, in order; constants are kept apart.
     pub(crate) goals: Vec<linear::Linear>,
-    /// Classes whose number of nodes is limited although the selection says otherwise: a requirements speaks of each of their
+    /// Classes whose number of nodes is limited although the selection says otherwise: the requirements mention each of their
     /// nodes, so with another number it would mean something else.
     pub(crate) given: BTreeSet<usize>,
 }
@@ -165,7 +165,7 @@ pub(crate) struct Model {
 /// Why a problem cannot be modelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// A product or sum in a requirements exceeds what can be computed exactly.
+    /// A product or sum in the requirements exceeds what can be computed exactly.
     #[error("`{0}`: its numbers become too large to compute with")]
     TooLarge(String),
     /// A quantifier compares nodes with one another, and there are too many of them.
@@ -182,7 +182,7 @@ pub(crate) struct Selection {
     /// Capacities, by position in [`Interfaces::stocks`].
     pub(crate) capacities: Vec<bool>,
     pub(crate) conflicts: Vec<bool>,
-    /// Whether the number of nodes of a class is limited; if not, there are as many as anyone could want.
+    /// Whether the number of nodes of a class is limited; if not, there are more than enough.
     pub(crate) numbers: Vec<bool>,
 }
 

@@ -189,11 +189,13 @@ enum Found {
 impl Stage<'_, '_> {
     fn look(&mut self, bounds: &mut Vec<(i64, i64)>, known: i128, guesses: bool) -> Found {
         let mut guesses = guesses;
+        let mut feasible = self.incumbent.is_some();
         loop {
             if self.tightened(bounds).is_none() {
                 return Found::Closed;
             }
-            let (bound, tight) = match self.bounded_in(bounds.clone(), false, false) {
+            // With an incumbent, a box without a placement is closed by its bound: multipliers are limited, but far beyond it.
+            let (bound, tight) = match self.bounded_in(bounds.clone(), feasible, false) {
                 Root::Infeasible | Root::Closed => return Found::Closed,
                 Root::Unknown if self.watch.stopped => return Found::Stopped,
                 Root::Unknown => return self.halved(bounds, known),
@@ -214,7 +216,15 @@ impl Stage<'_, '_> {
             let rows = self.rows_in(bounds);
             let columns = self.columns.clone();
             let program = self.program(&self.objective, bounds, &rows, &columns, None);
-            let Belief::Optimum(values) = self.engine.solve(&program) else { return self.halved(bounds, bound) };
+            let values = match self.engine.solve(&program) {
+                Belief::Optimum(values) => values,
+                // Then there may be no placement at all, which is proven or refuted first.
+                Belief::Infeasible if feasible => {
+                    feasible = false;
+                    continue;
+                }
+                Belief::Infeasible | Belief::Unknown => return self.halved(bounds, bound),
+            };
             self.round(&columns, &values);
             if self.incumbent.as_ref().is_some_and(|best| bound >= best.value) {
                 return Found::Closed;

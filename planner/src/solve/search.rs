@@ -100,6 +100,10 @@ impl Stage<'_, '_> {
             return self.finished();
         }
         self.guess_wider(bound, &relaxed, &best, &bounds);
+        if self.columns.len() <= DIVE_COLUMNS_MIN {
+            // Cuts that dives find are used by the search below.
+            let _ = (0..DIVES_MAX).any(|attempt| self.dive(&bounds, attempt) || self.closes(bound));
+        }
         if self.closes(bound) {
             return self.finished();
         }

@@ -1,4 +1,4 @@
-//! The meaning of a requirements on a concrete configuration, by plain recursion over every component and every node.
+//! The meaning of requirements on a concrete configuration, by plain recursion over every component and every node.
 
 use std::collections::BTreeMap;
 
