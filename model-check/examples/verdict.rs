@@ -37,13 +37,16 @@ fn main() -> ExitCode {
         Err(error) => return wrong(&error.to_string()),
     };
     let (begun, time_max) = (Instant::now(), Duration::from_secs(seconds_max));
-    let findings =
-        explore::explore_watched(&scenario, Settings { states_max, without, ..Settings::full() }, &mut |progress| {
+    let findings = explore::explore_watched(
+        &scenario,
+        Settings { states_max, without, covered: false, ..Settings::full() },
+        &mut |progress| {
             if begun.elapsed() > time_max {
                 println!("{}", json!({ "states": progress.states, "complete": false }));
                 std::process::exit(0);
             }
-        });
+        },
+    );
     let mut verdict = json!({ "states": findings.states, "complete": findings.complete });
     if let Some((breach, way)) = findings.breach {
         verdict["property"] = json!(breach.property);

@@ -13,6 +13,7 @@ pub mod environment;
 pub mod explore;
 pub mod inspector;
 mod parts;
+pub mod proof;
 pub mod property;
 pub mod random;
 pub mod run;

@@ -5,13 +5,35 @@
 //! asked for the run (an exploration with one thread), so this is the one place to do so. Programs never call it.
 
 use crate::world::{Input, Output, Part};
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+};
 
 /// A step that goes wrong. It must depend on nothing but the part and the input.
 pub type Saboteur = Rc<dyn Fn(&mut Part, Input) -> Vec<Output>>;
 
 thread_local! {
     static CURRENT: RefCell<Option<Saboteur>> = const { RefCell::new(None) };
+    static UNCOVERED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether steps on this thread may be other than the proof for every size covers.
+pub(crate) fn may_be_uncovered() -> bool {
+    UNCOVERED.get()
+}
+
+/// Runs something while steps on this thread may be other than the proof covers. Almost every step that goes wrong is, and what
+/// it breaks besides would come too late to be seen.
+pub fn uncovered<R>(run: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            UNCOVERED.set(self.0);
+        }
+    }
+    let _restore = Restore(UNCOVERED.replace(true));
+    run()
 }
 
 /// What replaces the steps of machines on this thread, if anything does.

@@ -298,7 +298,7 @@ pub fn of_component(agent: &VmAgent, component: &Component) -> Vec<Violation> {
     for (import, state) in component.holdings().imports().iter().filter(|_| running) {
         let held = in_use.get(import).copied().unwrap_or(0);
         // What was lost with its provider's VM could not be held on to; the component is stopping.
-        let excused = component.is_bereft() && component.must_stop();
+        let excused = state.bereft && component.must_stop();
         // Written out, and not asked of `Need::is_met_by`, by which the rules decide: A1 would follow a mistake in it.
         match state.need {
             Need::Strong(number) | Need::Value(number) if held < number && !excused => {

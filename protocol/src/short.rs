@@ -61,6 +61,14 @@ impl<K, V> ShortMap<K, V> {
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.iter().map(|(_, value)| value)
     }
+
+    /// Changes every value.
+    pub(crate) fn change_all(&mut self, change: impl FnMut(&mut V)) {
+        match &mut self.0 {
+            Form::List(list) => list.iter_mut().map(|(_, value)| value).for_each(change),
+            Form::Tree(tree) => tree.values_mut().for_each(change),
+        }
+    }
 }
 
 impl<K: Ord, V> ShortMap<K, V> {

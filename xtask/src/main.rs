@@ -5,6 +5,7 @@
 mod gate;
 mod mutants;
 mod packages;
+mod proof;
 mod rules;
 mod tidy;
 
@@ -21,6 +22,8 @@ usage: cargo xtask <command>
           long explorations of random applications, by seed
   differential [FIRST] [LAST]
           random scenarios with faults, by seed: each reduction of the explorer against none
+  proof
+          the proof for every size: abstract systems explored to the end, and again by Spin
   properties
           writes docs/PROPERTIES.md: which property is evaluated in which mode
   mutants [ROW…]
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
             packages::ensure();
             Ok(())
         }
+        ["proof"] => proof::run(&root),
         ["properties"] => gate::properties(&root),
         ["soak", ref words @ ..] => gate::soak(&root, words),
         ["differential", ref words @ ..] => gate::differential(&root, words),

@@ -67,13 +67,25 @@ pub struct Settings {
     pub thorough: bool,
     /// A property that is not asked for, to see what the others notice without it.
     pub without: Option<&'static str>,
+    /// Whether each step must be one that the proof for every size covers. Of a mutant of the rules this is the first thing
+    /// to break, and what else breaks would not be seen.
+    pub covered: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let states_max = 10_000_000;
-        Self { threads, ample: true, links: true, symmetry: true, states_max, thorough: false, without: None }
+        Self {
+            threads,
+            ample: true,
+            links: true,
+            symmetry: true,
+            states_max,
+            thorough: false,
+            without: None,
+            covered: true,
+        }
     }
 }
 
@@ -419,18 +431,22 @@ impl<'a> Search<'a> {
         drop(breaches);
         let mut found = self.breach.lock().expect("no thread panics while it holds the breach");
         // Whatever thread comes first: the same breach of the same world each time.
-        if found.as_ref().is_none_or(|(known, at, _)| (&breach, index) < (known, *at)) {
+        let rank = |breach: &Breach| breach.property == property::COVERED;
+        if found.as_ref().is_none_or(|(known, at, _)| (rank(&breach), &breach, index) < (rank(known), known, *at)) {
             *found = Some((breach, index, None));
         }
     }
 
     /// Records a breach that is shown by a step, which may lead to a world that was seen before.
     fn record_step(&self, breach: Breach, before: u32, action: u32) {
-        if self.settings.without == Some(breach.property) {
+        let spared = !self.settings.covered && breach.property == property::COVERED;
+        if spared || self.settings.without == Some(breach.property) {
             return;
         }
         let mut found = self.breach.lock().expect("no thread panics while it holds the breach");
-        if found.as_ref().is_none_or(|(known, at, _)| (&breach, before) < (known, *at)) {
+        // A step that the proof does not cover is the cause; what it breaks is the better explanation.
+        let rank = |breach: &Breach| breach.property == property::COVERED;
+        if found.as_ref().is_none_or(|(known, at, _)| (rank(&breach), &breach, before) < (rank(known), known, *at)) {
             *found = Some((breach, before, Some(action)));
         }
     }

@@ -3,8 +3,12 @@
 //! A step is checked from the state before, the input, the outputs and the state after. So the explorer checks each
 //! different step of a machine once, however many worlds it occurs in.
 
-use super::{Breach, MINIMAL, ONCE, PATIENCE, STALE, TRUST, VMS};
-use crate::world::{self, Input, Output, Part};
+use super::{Breach, COVERED, MINIMAL, ONCE, PATIENCE, STALE, TRUST, VMS};
+use crate::{
+    proof::projection,
+    sabotage,
+    world::{self, Input, Output, Part},
+};
 use protocol::{
     BindingId, CloudManager, ComponentId, ComponentState, Condition, Fact, HostOutcome, Instruction, Name, Operation,
     Order, OrderNumber, Patience, Report, Values, VmAgent, VmId, Work,
@@ -47,7 +51,14 @@ pub(super) fn needlessly_stopped(name: &Name) -> Breach {
 /// What one step of a machine shows.
 pub fn of_step(before: &Part, input: &Input, outputs: &[Output], after: &Part) -> Option<Breach> {
     match (before, input, after) {
-        (Part::Agent(before), Input::Agent(input), Part::Agent(after)) => impatience(before, input, outputs, after),
+        (Part::Agent(before), Input::Agent(input), Part::Agent(after)) => {
+            let uncovered = || match sabotage::may_be_uncovered() {
+                true => None,
+                false => projection::of_step(before, input, outputs, after),
+            };
+            let breach = |detail| Breach { property: COVERED, detail: format!("{}: {detail}", after.id()) };
+            impatience(before, input, outputs, after).or_else(|| uncovered().map(breach))
+        }
         (Part::Manager(before), Input::Manager(_), Part::Manager(after)) => strays(before, outputs, after),
         (_, _, _) => None,
     }

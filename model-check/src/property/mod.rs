@@ -66,6 +66,8 @@ pub const PATIENCE: &str = "failed operations are retried as often and after suc
 pub const STALE: &str = "outdated outcomes and alarms are ignored";
 /// An agent speaks for its own VM only.
 pub const TRUST: &str = "an agent is not believed about other VMs";
+/// What is proven for one binding and one import in any surroundings holds for systems of every size.
+pub const COVERED: &str = "the proof for every size covers each step";
 /// Every VM is known to the manager.
 pub const VMS: &str = "no VM exists outside the manager's book";
 /// The machines come to rest with nothing left over.
@@ -85,7 +87,7 @@ pub const ONE_END: &str = "the end is always the same";
 pub const AS_TOLD: &str = "the expected end is reached";
 
 /// Every property, with its word.
-pub const ALL: [(&str, &str); 23] = [
+pub const ALL: [(&str, &str); 24] = [
     ("always", A1),
     ("always", A2),
     ("always", A3),
@@ -103,6 +105,7 @@ pub const ALL: [(&str, &str); 23] = [
     ("always", STALE),
     ("always", TRUST),
     ("always", VMS),
+    ("always", COVERED),
     ("eventually", RESTS),
     ("eventually", PREDICTED),
     ("eventually", KNOWN),

@@ -5,7 +5,7 @@
 //! property in each mode in which the table says that it is evaluated.
 
 use super::{
-    ALL, AS_TOLD, DONE, FOLLOWED, KNOWN, NEED, ONE_END, OWN, PATIENCE, PREDICTED, REBOUND, RESTS, STALE, TRUST,
+    ALL, AS_TOLD, COVERED, DONE, FOLLOWED, KNOWN, NEED, ONE_END, OWN, PATIENCE, PREDICTED, REBOUND, RESTS, STALE, TRUST,
 };
 use crate::{
     audit::AGREEMENT,
@@ -87,7 +87,7 @@ pub fn asked(property: &str, mode: Mode) -> Asked {
         (DONE, Mode::Explore) => Asked::Yes("every state without a change"),
         (DONE | OWN | NEED, _) => Asked::Yes("every phase that is called done"),
         (STALE | TRUST, Mode::Simulate) => Asked::Yes("every 16th step"),
-        (PATIENCE, _) => Asked::Yes("every step"),
+        (PATIENCE | COVERED, _) => Asked::Yes("every step"),
         (_, Mode::Explore) => Asked::Yes("every state"),
         (_, _) => Asked::Yes("every step"),
     }

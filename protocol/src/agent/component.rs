@@ -250,6 +250,11 @@ impl Component {
         self.offer.announced.as_ref()
     }
 
+    /// How often the values of its starts have changed.
+    pub fn edition(&self) -> u32 {
+        self.offer.edition
+    }
+
     /// All its values: those announced, and those of its latest start.
     pub fn values(&self) -> &Values {
         &self.offer.values
@@ -274,12 +279,6 @@ impl Component {
     /// that it cannot be told of.
     pub fn must_stop(&self) -> bool {
         self.orders.goal != Goal::Run || !self.holdings.are_enough() || self.holdings.call_for_a_restart()
-    }
-
-    /// Whether something that it needs was lost with its VM, so that it cannot help running with too little until it has
-    /// stopped.
-    pub fn is_bereft(&self) -> bool {
-        self.holdings.are_bereft()
     }
 
     /// Whether it waits for something of which the manager hears in no other way.

@@ -69,6 +69,9 @@ pub struct ImportState {
     pub raise: Option<u32>,
     /// How many are held and not recalled.
     pub held: u32,
+    /// Whether something was lost with its provider's VM in the present run, and left too little. The component cannot help
+    /// running with too little until it has stopped.
+    pub bereft: bool,
 }
 
 impl ImportState {
@@ -90,8 +93,6 @@ pub struct Holdings {
     imports: ShortMap<Name, ImportState>,
     /// What the component was told of all this.
     knowledge: Knowledge,
-    /// Whether something was lost with its provider's VM in the present run, and left too little.
-    bereft: bool,
 }
 
 /// What a component was told of its holdings, and how it can be told.
@@ -109,7 +110,7 @@ enum Knowledge {
 impl Holdings {
     /// What was parked, once the component's kind is known.
     pub(super) fn known(self, kind: &Kind) -> Self {
-        let fresh = |import: &crate::Import| ImportState { need: import.need, raise: None, held: 0 };
+        let fresh = |import: &crate::Import| ImportState { need: import.need, raise: None, held: 0, bereft: false };
         let imports = kind.imports.iter().map(|(name, import)| (name.clone(), fresh(import))).collect();
         let knowledge = match kind.rebinds {
             true => Knowledge::ByRebind(Rebinding::default()),
@@ -151,9 +152,9 @@ impl Holdings {
         self.imports.values().all(ImportState::is_enough)
     }
 
-    /// Whether something that it needs was lost with its VM, so that it cannot help running with too little until it has stopped.
-    pub(super) fn are_bereft(&self) -> bool {
-        self.bereft
+    /// Whether a rebind under way leaves a recalled holding out, so that it is given back when the rebind is done.
+    pub fn is_let_go(&self, binding: BindingId) -> bool {
+        self.rebinding().is_some_and(|it| it.is_let_go(binding))
     }
 
     /// Rule C7: whether something that the present run has held has come back as something else.
@@ -199,7 +200,7 @@ impl Holdings {
 
     /// A run begins, or has ended.
     pub(super) fn tell(&mut self, begins: bool) {
-        self.bereft = false;
+        self.imports.change_all(|import| import.bereft = false);
         match &mut self.knowledge {
             Knowledge::None => {}
             Knowledge::ByRebind(rebinding) => self.unreported.extend(rebinding.reset()),
@@ -346,8 +347,10 @@ impl Holdings {
         if let Knowledge::ByRebind(rebinding) = &mut self.knowledge {
             rebinding.lose(binding, state, running);
         }
-        self.remove(binding, running);
-        self.bereft |= running && !self.are_enough();
+        let Some(holding) = self.remove(binding, running) else { return };
+        if let Some(import) = self.imports.get_mut(&holding.import) {
+            import.bereft |= running && !import.is_enough();
+        }
     }
 
     /// Whether a binding may be one of a value. While the component is not yet known, any may.

@@ -67,6 +67,16 @@ impl Loan {
         self.client_vm
     }
 
+    /// The edition of the provider's values that the client was told, if any.
+    pub fn told(&self) -> Option<u32> {
+        self.told
+    }
+
+    /// Whether the binding is removed.
+    pub fn is_removing(&self) -> bool {
+        self.removing
+    }
+
     /// Where the loan is.
     pub fn state(&self) -> LoanState {
         self.state

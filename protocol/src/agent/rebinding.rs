@@ -33,6 +33,11 @@ impl Rebinding {
         self.uses_lost
     }
 
+    /// Whether the rebind under way leaves a recalled loan out.
+    pub(super) fn is_let_go(&self, binding: BindingId) -> bool {
+        self.let_go.contains(&binding)
+    }
+
     /// Whether the run was not told of a binding that it holds.
     pub(super) fn is_untold(&self, binding: BindingId) -> bool {
         self.untold.contains(&binding)
