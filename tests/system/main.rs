@@ -8,6 +8,8 @@
 
 mod applications;
 mod beforehand;
+mod browser;
+mod dashboard;
 mod demo;
 mod failing;
 mod following;

@@ -30,6 +30,23 @@ pub(crate) fn differential(root: &Path, words: &[&str]) -> Result<(), String> {
     cargo(root, &[DIFFERENTIAL, words].concat())
 }
 
+/// The test that looks at every page of the dashboard on every screen.
+const SCREENS: &[&str] =
+    &["test", "--package", "tests", "--test", "system", "every_page_fits_every_screen_in_light_and_dark"];
+
+/// Makes pictures of the dashboard in docs/screenshots.
+pub(crate) fn screenshots(root: &Path) -> Result<(), String> {
+    let folder = root.join("docs/screenshots");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    crate::packages::ensure();
+    let status = Command::new(program()).args(SCREENS).env("HOLDFAST_SCREENSHOTS", &folder).current_dir(root).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err("the screenshots could not be made".into()),
+        Err(error) => Err(format!("cargo could not be run: {error}")),
+    }
+}
+
 /// Writes the table property × mode.
 pub(crate) fn properties(root: &Path) -> Result<(), String> {
     const PAGE: &str = "docs/PROPERTIES.md";

@@ -16,7 +16,9 @@ usage: cargo xtask <command>
   test    the gate: format, lint, rules of the house, all tests
   tidy    only the rules of the house
   packages
-          installs the servers that one test really runs (root, on Debian)
+          installs the servers and the browser that some tests really run (root, on Debian)
+  screenshots
+          makes the pictures of the dashboard in docs/screenshots
   soak [FIRST] [LAST]
           long explorations of random applications, by seed
   differential [FIRST] [LAST]
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
             packages::ensure();
             Ok(())
         }
+        ["screenshots"] => gate::screenshots(&root),
         ["properties"] => gate::properties(&root),
         ["soak", ref words @ ..] => gate::soak(&root, words),
         ["differential", ref words @ ..] => gate::differential(&root, words),
