@@ -43,7 +43,7 @@ async fn a_deployment_goes_green_and_its_change_is_shown_and_replayed() {
     browser.until("document.querySelectorAll('.picture .row.state-started').length === 5");
     assert_eq!(number(&browser, "document.querySelectorAll('.picture .box').length"), 3);
     browser.until("document.querySelectorAll('.arrows path.held').length >= 4");
-    assert_eq!(number(&browser, "document.querySelectorAll('.boxes ~ .arrows path.weak').length"), 2);
+    assert_eq!(number(&browser, "document.querySelectorAll('.world .arrows path.weak').length"), 2);
     // The picture stands still while states change, and shows them.
     let places = "return JSON.stringify([...document.querySelectorAll('.box, .row')].map((it) => it.style.transform))";
     let before = browser.run(places);

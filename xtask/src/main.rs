@@ -18,7 +18,7 @@ usage: cargo xtask <command>
   packages
           installs the servers and the browser that some tests really run (root, on Debian)
   screenshots
-          makes the pictures of the dashboard in docs/screenshots
+          makes pictures of the dashboard: all in target/screenshots, some in docs/screenshots
   soak [FIRST] [LAST]
           long explorations of random applications, by seed
   differential [FIRST] [LAST]
