@@ -16,6 +16,7 @@ mod following;
 mod guides;
 mod helping;
 mod mending;
+mod metrics;
 mod network;
 mod operate;
 mod real;

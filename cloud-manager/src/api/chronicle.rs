@@ -3,6 +3,7 @@
 //! The book says how things are; when they became so, and what an operation wrote before it failed, only the events know.
 //! They are read once, in order, and folded into a few small maps; looking again reads only what is new.
 
+use super::metrics::Metrics;
 use crate::{
     document::{ChangeRecord, Deaths, Phase, PhaseRecord},
     handle::{Event, Halted, ManagerHandle},
@@ -14,6 +15,7 @@ use protocol::{
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
+    sync::Arc,
 };
 
 /// How many changes are remembered; the oldest that are done fall away.
@@ -34,6 +36,8 @@ pub(super) struct Chronicle {
     lengths: BTreeMap<String, Lengths>,
     /// From when to when each component was there before its first start, until it is clear what it did meanwhile.
     beginnings: BTreeMap<ComponentId, (u64, u64)>,
+    /// Counts what is read.
+    metrics: Arc<Metrics>,
 }
 
 /// How long operations took.
@@ -72,6 +76,11 @@ struct VmLife {
 }
 
 impl Chronicle {
+    /// An empty one that counts here what it reads.
+    pub(super) fn measured(metrics: Arc<Metrics>) -> Self {
+        Self { metrics, ..Self::default() }
+    }
+
     /// Reads what is new.
     pub(super) async fn catch_up(&mut self, manager: &ManagerHandle) -> Result<(), Halted> {
         loop {
@@ -191,6 +200,8 @@ impl Chronicle {
                 told.record.done_at_ms = Some(event.at_ms);
                 told.record.cancelled = matches!(event.news, News::ChangeCancelled(_));
                 told.last = event.number;
+                let took = told.record.accepted_at_ms.map(|accepted| event.at_ms.saturating_sub(accepted));
+                self.metrics.change_ended(matches!(event.news, News::ChangeCancelled(_)), took);
                 self.forget_the_oldest();
             }
             News::ComponentIs(component, condition) => {
@@ -199,6 +210,7 @@ impl Chronicle {
                 let from = mem::replace(&mut life.since_ms, event.at_ms);
                 let took = event.at_ms.saturating_sub(from);
                 if is_death(was, condition.state) {
+                    self.metrics.died();
                     let before = life.deaths;
                     life.deaths = Some(Deaths {
                         times: before.map_or(0, |it| it.times) + 1,
@@ -209,6 +221,15 @@ impl Chronicle {
                 let is_first = was.is_none() && condition.state == ComponentState::Stopped;
                 if mem::replace(&mut life.fresh, is_first) && condition.state == ComponentState::Starting {
                     self.beginnings.insert(*component, (from, from + took));
+                }
+                match (was, condition.state) {
+                    (Some(ComponentState::Starting), ComponentState::Started) => {
+                        self.metrics.operation_done("start", took)
+                    }
+                    (Some(ComponentState::Stopping), ComponentState::Stopped | ComponentState::Starting) => {
+                        self.metrics.operation_done("stop", took);
+                    }
+                    _ => {}
                 }
                 if let Some(name) = &event.about {
                     let lengths = self.lengths.entry(name.clone()).or_default();
@@ -224,7 +245,8 @@ impl Chronicle {
                     life.failure = None;
                 }
             }
-            News::OperationFailed(component, _, detail) => {
+            News::OperationFailed(component, operation, detail) => {
+                self.metrics.operation_failed(*operation);
                 self.components.entry(*component).or_default().failure = Some(detail.to_string());
             }
             News::ComponentGone(component) => {
@@ -232,6 +254,9 @@ impl Chronicle {
                 self.beginnings.remove(component);
             }
             News::VmInstantiated(vm) | News::VmSuspected(vm) | News::VmWell(vm) | News::VmLost(vm) => {
+                if matches!(event.news, News::VmSuspected(_)) {
+                    self.metrics.suspected();
+                }
                 self.vms.insert(*vm, VmLife { since_ms: Some(event.at_ms), not_made: None });
             }
             News::VmNotInstantiated(vm, detail) => {

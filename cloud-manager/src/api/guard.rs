@@ -23,7 +23,9 @@ pub(super) async fn guard(
         Ok(token) => {
             token.map(|token| request.extensions_mut().insert(token));
             let patience = if is_long { api.settings.plan_patience } else { api.settings.answer_patience };
-            work(&api, patience, request, next).await.unwrap_or_else(Problem::into_response)
+            let answer = work(&api, patience, request, next).await.unwrap_or_else(Problem::into_response);
+            api.metrics.answered(answer.status().as_u16());
+            answer
         }
     }
 }

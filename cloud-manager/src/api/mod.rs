@@ -15,6 +15,7 @@
 //! | `looking`, `asking`, `following` | what is behind the routes: how things are, requests, events as they come |
 //! | `story` | what happened in one change, from the journals |
 //! | `view`, `waits`, `why`, `chronicle` | from book and events to documents |
+//! | `metrics` | numbers for Prometheus |
 //! | `tokens`, `certificate` | who may come in, and how they know that they are here |
 //! | `describe` | the description in the OpenAPI format |
 
@@ -29,6 +30,7 @@ mod guard;
 mod impatient;
 mod listen;
 mod looking;
+mod metrics;
 mod problem;
 mod reading;
 mod routes;
@@ -106,6 +108,7 @@ pub struct Api {
     chronicle: Arc<Mutex<Chronicle>>,
     plans: Arc<applications::Plans>,
     stories: Arc<story::Stories>,
+    metrics: Arc<metrics::Metrics>,
     sessions: Arc<Sessions>,
     halting: Arc<watch::Sender<bool>>,
 }
@@ -113,6 +116,7 @@ pub struct Api {
 impl Api {
     /// An API in front of this manager, open to these tokens.
     pub fn new(manager: ManagerHandle, tokens: Arc<Tokens>, settings: Settings) -> Self {
+        let metrics = Arc::<metrics::Metrics>::default();
         let sessions = Sessions::open(tokens.directory().join(SESSIONS));
         Self {
             manager,
@@ -120,9 +124,10 @@ impl Api {
             settings,
             requests: Arc::new(Semaphore::new(settings.requests_max)),
             streams: Arc::new(Semaphore::new(settings.streams_max)),
-            chronicle: Arc::default(),
+            chronicle: Arc::new(Mutex::new(Chronicle::measured(Arc::clone(&metrics)))),
             plans: Arc::default(),
             stories: Arc::default(),
+            metrics,
             sessions: Arc::new(sessions),
             halting: Arc::new(watch::Sender::new(false)),
         }

@@ -1,7 +1,9 @@
 //! The one table of routes. The router, the role that each route asks for, and the description all come from it, so that
 //! they cannot differ.
 
-use super::{Api, applications, asking, cancelling, following, guard::guard, looking, problem::Problem, story};
+use super::{
+    Api, applications, asking, cancelling, following, guard::guard, looking, metrics, problem::Problem, story,
+};
 use crate::dashboard;
 use crate::document::Role;
 use axum::{
@@ -78,6 +80,9 @@ pub(super) fn table() -> Vec<Route> {
         }),
         route((Get, "/v1/openapi.json"), None, "This description", Gives::Description, || get(looking::description)),
         route((Get, "/v1/status"), READ, "Everything at a glance", Gives::One(200, "Status"), || get(looking::status)),
+        route((Get, "/metrics"), READ, "Numbers for Prometheus, in the OpenMetrics format", Gives::Text, || {
+            get(metrics::metrics)
+        }),
         route((Get, "/v1/vms"), READ, "Every VM", Gives::List("Vm"), || get(looking::vms)),
         route((Post, "/v1/vms/{name}/lost"), OPERATE, "Declare a VM lost", ACCEPTED, || post(asking::lost)),
         route((Get, "/v1/components"), READ, "Every component", Gives::List("Component"), || get(looking::components)),
