@@ -197,6 +197,11 @@ impl ManagerHandle {
         self.newest.clone()
     }
 
+    /// How many calls the task has not taken yet.
+    pub fn calls_waiting(&self) -> usize {
+        self.calls.max_capacity() - self.calls.capacity()
+    }
+
     /// Creates a token with which an agent can join, once.
     pub async fn invite(&self, vm: Option<VmName>, good_for_s: u64) -> Result<String, CallError> {
         self.call(|answer| Call::Invite { vm, good_for_s, answer }).await?

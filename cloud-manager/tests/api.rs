@@ -322,6 +322,8 @@ async fn every_route_is_described_and_answers_as_described() {
         ("get", "/v1/changes", "/v1/changes".into(), json!(null), 200),
         ("get", "/v1/changes/{id}", "/v1/changes/1".into(), json!(null), 200),
         ("get", "/v1/changes/{id}", "/v1/changes/one".into(), json!(null), 404),
+        ("get", "/v1/changes/{id}/story", "/v1/changes/1/story".into(), json!(null), 200),
+        ("get", "/v1/changes/{id}/story", "/v1/changes/99/story".into(), json!(null), 404),
         ("get", "/v1/history", "/v1/history?limit=1".into(), json!(null), 200),
         ("post", "/v1/changes", "/v1/changes?dry-run=true".into(), shop(), 409),
         ("post", "/v1/changes", "/v1/changes?dry-run=true".into(), json!({ "edits": [] }), 200),
@@ -332,6 +334,7 @@ async fn every_route_is_described_and_answers_as_described() {
         ("post", "/v1/vms/{name}/lost", "/v1/vms/data/lost".into(), json!(null), 202),
         ("post", "/v1/join-tokens", "/v1/join-tokens".into(), json!({ "vm": "web" }), 201),
         ("post", "/v1/tokens", "/v1/tokens".into(), json!({ "role": "operate" }), 201),
+        ("post", "/v1/dashboard-links", "/v1/dashboard-links".into(), json!({}), 201),
         ("get", "/v1/tokens", "/v1/tokens".into(), json!(null), 200),
         ("delete", "/v1/tokens/{id}", format!("/v1/tokens/{id}"), json!(null), 204),
         ("delete", "/v1/tokens/{id}", "/v1/tokens/none".into(), json!(null), 404),
@@ -360,7 +363,11 @@ async fn every_route_is_described_and_answers_as_described() {
     assert_eq!(misfits, [""; 0]);
     // The others do not answer in JSON.
     let rest: Vec<&str> = unseen.iter().map(|(_, path)| path.as_str()).collect();
-    assert_eq!(rest, ["/v1/components/{name}/drift", "/v1/components/{name}/logs", "/v1/events"]);
+    assert_eq!(rest, ["/metrics", "/v1/components/{name}/drift", "/v1/components/{name}/logs", "/v1/events"]);
+    let numbers = client.text("/metrics").await.unwrap();
+    for line in ["holdfast_components{state=\"started\"}", "holdfast_changes_total{outcome=\"done\"}", "# EOF"] {
+        assert!(numbers.contains(line), "{line}: {numbers}");
+    }
     assert_eq!(client.text("/v1/components/app/drift").await.unwrap(), "file a.conf was changed");
     assert_eq!(client.text("/v1/components/app/logs?bytes=8").await.unwrap(), "app wrot");
 }

@@ -8,14 +8,17 @@
 
 mod applications;
 mod autoscaling;
+mod browser;
 mod checks;
 mod containers;
+mod dashboard;
 mod data;
 mod demo;
 mod failing;
 mod guides;
 mod maintenance;
 mod manual_action;
+mod metrics;
 mod network;
 mod operate;
 mod preflight;

@@ -30,6 +30,41 @@ pub(crate) fn differential(root: &Path, words: &[&str]) -> Result<(), String> {
     cargo(root, &[DIFFERENTIAL, words].concat())
 }
 
+/// The test that looks at every page of the dashboard on every screen.
+const SCREENS: &[&str] =
+    &["test", "--package", "tests", "--test", "system", "every_page_fits_every_screen_in_light_and_dark"];
+
+/// The pictures that documents show; all others stay in the folder of the build, for those who work on the pages.
+const SHOWN: &[&str] = &[
+    "overview-1440-light",
+    "application-1440-light",
+    "application-1440-dark",
+    "change-1440-light",
+    "change-1440-dark",
+    "change-390-dark",
+    "plan-1440-light",
+];
+
+/// Makes pictures of the dashboard in target/screenshots, and copies those that documents show to docs/screenshots.
+pub(crate) fn screenshots(root: &Path) -> Result<(), String> {
+    let (all, shown) = (root.join("target/screenshots"), root.join("docs/screenshots"));
+    let failed = |error: std::io::Error| format!("the screenshots could not be made: {error}");
+    for folder in [&all, &shown] {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    crate::packages::ensure();
+    let mut command = Command::new(program());
+    let status = command.args(SCREENS).env("HOLDFAST_SCREENSHOTS", &all).current_dir(root).status().map_err(failed)?;
+    if !status.success() {
+        return Err("the screenshots could not be made".into());
+    }
+    for name in SHOWN {
+        let file = format!("{name}.png");
+        std::fs::copy(all.join(&file), shown.join(&file)).map_err(failed)?;
+    }
+    Ok(())
+}
+
 /// Writes the table property × mode.
 pub(crate) fn properties(root: &Path) -> Result<(), String> {
     const PAGE: &str = "docs/PROPERTIES.md";

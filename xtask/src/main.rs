@@ -17,7 +17,9 @@ usage: cargo xtask <command>
   test    the gate: format, lint, project rules, all tests
   tidy    only the project rules
   packages
-          installs the servers that one test really runs (root, on Debian)
+          installs the servers and the browser that some tests really run (root, on Debian)
+  screenshots
+          makes pictures of the dashboard: all in target/screenshots, some in docs/screenshots
   soak [FIRST] [LAST]
           long explorations of random applications, by seed
   differential [FIRST] [LAST]
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["proof"] => proof::run(&root),
+        ["screenshots"] => gate::screenshots(&root),
         ["properties"] => gate::properties(&root),
         ["soak", ref words @ ..] => gate::soak(&root, words),
         ["differential", ref words @ ..] => gate::differential(&root, words),

@@ -1,4 +1,4 @@
-//! The servers that one test runs, from Debian's packages. If they are missing and can be installed, they are
+//! The servers and the browser that some tests run, from Debian's packages. If they are missing and can be installed, they are
 //! installed; the services that the packages contain are never started.
 
 use std::{
@@ -15,11 +15,13 @@ const PACKAGES: &[(&str, &str)] = &[
     // The client alone contains psql, but not this.
     ("postgresql", "/usr/bin/pg_createcluster"),
     ("python3", "/usr/bin/python3"),
+    ("chromium", "/usr/bin/chromium"),
+    ("chromium-driver", "/usr/bin/chromedriver"),
 ];
 /// Debian runs it before a service is started; exit code 101 means no.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
-/// Installs the packages. Where that is not possible it prints a note, and the test that needs them is skipped.
+/// Installs the packages. Where that is not possible it prints a note, and the tests that need them are skipped.
 pub(crate) fn ensure() {
     let missing: Vec<&str> =
         PACKAGES.iter().filter(|(_, program)| !Path::new(program).exists()).map(|(package, _)| *package).collect();
@@ -29,13 +31,13 @@ pub(crate) fn ensure() {
     let names = missing.join(", ");
     if !Path::new("/etc/debian_version").exists() || !is_root() {
         eprintln!(
-            "xtask: {names} are not installed, and only root on Debian can install them: one test will skip itself"
+            "xtask: {names} are not installed, and only root on Debian can install them: the tests that need them will be skipped"
         );
         return;
     }
     eprintln!("xtask: installing {names}");
     if let Err(why) = install(&missing) {
-        eprintln!("xtask: {names} cannot be installed ({why}): one test will skip itself");
+        eprintln!("xtask: {names} cannot be installed ({why}): the tests that need them will be skipped");
     }
 }
 

@@ -87,6 +87,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(if audit.breach.is_none() { Ending::Done } else { Ending::Refuted })
 }
 
+/// One change from the journals, and the audit of all of them.
+pub(crate) struct Told {
+    /// What held, and what did not.
+    pub(crate) verdict: String,
+    /// What happened.
+    pub(crate) stage: Stage,
+}
+
 fn verdict(pasts: &[Past], audit: &Audit) -> String {
     let (steps, machines) = (counted(audit.events.len()), counted(pasts.len()));
     let mut text = match &audit.breach {
@@ -146,6 +154,14 @@ pub(crate) fn draw_change(
         screen::print(&format!("\n{}", timeline(&Stage::of(&audit, Some(change))?)))?;
     }
     Ok(Ending::Done)
+}
+
+/// What the journals in these directories tell of one change, and whether everything held; nothing if there are none.
+pub(crate) fn told(given: &[PathBuf], change: ChangeId) -> Option<Told> {
+    let pasts: Vec<Past> = past::directories(given).iter().filter_map(|directory| past::read(directory).ok()).collect();
+    let audit = audit::audit(&pasts);
+    let stage = Stage::of(&audit, Some(change)).ok()?;
+    Some(Told { verdict: verdict(&pasts, &audit), stage })
 }
 
 /// The timeline of one change from the journals in these directories; `None` without journals, or if it is not in them.

@@ -5,9 +5,11 @@ use crate::{
     commands::audit,
     commands::rollout,
     failure::Failure,
+    input::files,
     operator::{Operator, OperatorOptions},
     rendering::change_progress::{self, Output, line},
     rendering::moment,
+    rendering::report,
     rendering::screen::{self, Drawing},
     rendering::table::table,
     rendering::tiers::Tiers,
@@ -42,7 +44,9 @@ pub(crate) struct HistoryArguments {
 
 /// Show one change: its phases, and what happened while it ran
 #[derive(Args)]
-#[command(after_help = "Example: holdfast show 1 --chart text")]
+#[command(after_help = "\
+Example: holdfast show 1 --chart text
+         holdfast show 1 --html change-1.html")]
 pub(crate) struct ShowArguments {
     /// The number of the change
     change: u64,
@@ -57,6 +61,9 @@ pub(crate) struct ShowArguments {
     chart: Option<Drawing>,
     #[command(flatten)]
     drawn: screen::ChartOptions,
+    /// Write a report to this file: summary, timeline, messages and audit on one page that needs nothing else
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "chart", "follow"])]
+    html: Option<PathBuf>,
     /// Data directories whose journals to draw from [default: the manager's and those of its VMs on this machine]
     #[arg(long, value_name = "DIR")]
     journals: Vec<PathBuf>,
@@ -111,6 +118,11 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Ending, Failure> {
     let record: ChangeRecord = operator.get(&format!("/v1/changes/{}", arguments.change))?;
     if arguments.operator.json {
         screen::print_document(&record)?;
+        return Ok(Ending::Done);
+    }
+    if let Some(path) = &arguments.html {
+        files::write(path, &report::page(&record, audit::told(&given, ChangeId(arguments.change)).as_ref()))?;
+        screen::print(&format!("{} is written\n", path.display()))?;
         return Ok(Ending::Done);
     }
     let asked = record.asked.as_deref().map(|asked| format!(": {asked}")).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 mod agent;
 pub(crate) mod apply;
-mod audit;
+pub(crate) mod audit;
 mod autoscale;
 mod binding;
 mod check;

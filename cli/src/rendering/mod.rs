@@ -6,6 +6,7 @@ pub(crate) mod feed;
 pub(crate) mod moment;
 pub(crate) mod plan;
 pub(crate) mod progress;
+pub(crate) mod report;
 pub(crate) mod screen;
 pub(crate) mod summary;
 pub(crate) mod table;

@@ -76,6 +76,11 @@ impl Default for Plans {
 }
 
 impl Plans {
+    /// How many plans are worked on.
+    pub(super) fn running(&self) -> usize {
+        self.with(|it| it.len())
+    }
+
     fn with<T>(&self, look: impl FnOnce(&mut BTreeMap<u64, PlanningDocument>) -> T) -> T {
         // A document is replaced as a whole, so a panic elsewhere has left the map intact.
         look(&mut self.running.lock().unwrap_or_else(PoisonError::into_inner))
@@ -193,7 +198,9 @@ impl Api {
         }
         let limit = request.how().time_limit_s.unwrap_or(TIME_LIMIT_S).min(TIME_LIMIT_S_MAX);
         let (about, asked, copy) = (request.intent().to_string(), Arc::clone(&request), Arc::clone(&present));
+        let begun = Instant::now();
         let planned = self.work(about, move |limits| plan(&asked, &copy, limits), Duration::from_secs(limit)).await?;
+        self.metrics.planned(begun.elapsed());
         let decision = Arc::new(planned?);
         let planned = Planned { request, present: Arc::clone(&present), decision: Arc::clone(&decision) };
         *self.plans.recent.lock().unwrap_or_else(PoisonError::into_inner) = Some(planned);

@@ -23,7 +23,9 @@ pub(super) async fn guard(
         Ok(token) => {
             token.map(|token| request.extensions_mut().insert(token));
             let limit = if is_long { api.settings.plan_timeout } else { api.settings.answer_timeout };
-            work(&api, limit, request, next).await.unwrap_or_else(Problem::into_response)
+            let answer = work(&api, limit, request, next).await.unwrap_or_else(Problem::into_response);
+            api.metrics.answered(answer.status().as_u16());
+            answer
         }
     }
 }

@@ -4,6 +4,7 @@
 //! read once, in order, and folded into a few small maps; each later query reads only the new events.
 
 use super::attempts::LastAttempt;
+use super::metrics::Metrics;
 use crate::{
     document::{ChangeRecord, Deaths, Phase, PhaseRecord, Retrying},
     handle::{Event, Halted, ManagerHandle},
@@ -15,6 +16,7 @@ use protocol::{
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
+    sync::Arc,
 };
 
 /// Number of changes that are kept; beyond it, the oldest finished ones are dropped.
@@ -35,6 +37,8 @@ pub(super) struct History {
     lengths: BTreeMap<String, Lengths>,
     /// The time between each component's creation and its first start, until it is known what it did then.
     beginnings: BTreeMap<ComponentId, (u64, u64)>,
+    /// Counts what is read.
+    metrics: Arc<Metrics>,
 }
 
 /// How long operations took.
@@ -74,6 +78,11 @@ struct VmLife {
 }
 
 impl History {
+    /// An empty one that counts here what it reads.
+    pub(super) fn measured(metrics: Arc<Metrics>) -> Self {
+        Self { metrics, ..Self::default() }
+    }
+
     /// Reads the new events.
     pub(super) async fn catch_up(&mut self, manager: &ManagerHandle) -> Result<(), Halted> {
         loop {
@@ -199,6 +208,8 @@ impl History {
                 recorded.record.done_at_ms = Some(event.at_ms);
                 recorded.record.cancelled = matches!(event.news, News::ChangeCancelled(_));
                 recorded.last = event.number;
+                let took = recorded.record.accepted_at_ms.map(|accepted| event.at_ms.saturating_sub(accepted));
+                self.metrics.change_ended(matches!(event.news, News::ChangeCancelled(_)), took);
                 self.drop_oldest();
             }
             News::ComponentIs(component, condition) => {
@@ -207,6 +218,7 @@ impl History {
                 let from = mem::replace(&mut life.since_ms, event.at_ms);
                 let took = event.at_ms.saturating_sub(from);
                 if is_death(was, condition.state) {
+                    self.metrics.died();
                     let before = life.deaths;
                     life.deaths = Some(Deaths {
                         times: before.map_or(0, |it| it.times) + 1,
@@ -217,6 +229,15 @@ impl History {
                 let is_first = was.is_none() && condition.state == ComponentState::Stopped;
                 if mem::replace(&mut life.fresh, is_first) && condition.state == ComponentState::Starting {
                     self.beginnings.insert(*component, (from, from + took));
+                }
+                match (was, condition.state) {
+                    (Some(ComponentState::Starting), ComponentState::Started) => {
+                        self.metrics.operation_done("start", took)
+                    }
+                    (Some(ComponentState::Stopping), ComponentState::Stopped | ComponentState::Starting) => {
+                        self.metrics.operation_done("stop", took);
+                    }
+                    _ => {}
                 }
                 if let Some(name) = &event.about {
                     let lengths = self.lengths.entry(name.clone()).or_default();
@@ -233,7 +254,8 @@ impl History {
                     life.failure = None;
                 }
             }
-            News::OperationFailed(component, _, detail) => {
+            News::OperationFailed(component, operation, detail) => {
+                self.metrics.operation_failed(*operation);
                 self.components.entry(*component).or_default().failure = Some(detail.to_string());
             }
             News::AttemptFailed(component, attempt) => {
@@ -245,6 +267,9 @@ impl History {
                 self.beginnings.remove(component);
             }
             News::VmInstantiated(vm) | News::VmSuspected(vm) | News::VmWell(vm) | News::VmLost(vm) => {
+                if matches!(event.news, News::VmSuspected(_)) {
+                    self.metrics.suspected();
+                }
                 self.vms.insert(*vm, VmLife { since_ms: Some(event.at_ms), not_made: None });
             }
             News::VmNotInstantiated(vm, detail) => {

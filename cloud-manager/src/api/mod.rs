@@ -16,6 +16,7 @@
 //! | `queries`, `requests`, `event_stream` | the handlers behind the routes: reading state, requests, events as they happen |
 //! | `story` | what happened in one change, from the journals |
 //! | `view`, `waits`, `why`, `history` | from book and events to documents |
+//! | `metrics` | numbers for Prometheus |
 //! | `tokens`, `certificate` | who has access, and how clients recognise the manager |
 //! | `describe` | the description in the OpenAPI format |
 
@@ -30,6 +31,7 @@ mod event_stream;
 mod guard;
 mod history;
 mod listen;
+mod metrics;
 mod problem;
 mod queries;
 mod reading;
@@ -110,6 +112,7 @@ pub struct Api {
     history: Arc<Mutex<History>>,
     plans: Arc<applications::Plans>,
     stories: Arc<story::Stories>,
+    metrics: Arc<metrics::Metrics>,
     sessions: Arc<Sessions>,
     autoscaling: Arc<autoscaling::Autoscaling>,
     halting: Arc<watch::Sender<bool>>,
@@ -118,6 +121,7 @@ pub struct Api {
 impl Api {
     /// An API in front of this manager, open to these tokens.
     pub fn new(manager: ManagerHandle, tokens: Arc<Tokens>, settings: Settings) -> Self {
+        let metrics = Arc::<metrics::Metrics>::default();
         let sessions = Sessions::open(tokens.directory().join(SESSIONS));
         Self {
             manager,
@@ -125,9 +129,10 @@ impl Api {
             settings,
             requests: Arc::new(Semaphore::new(settings.requests_max)),
             streams: Arc::new(Semaphore::new(settings.streams_max)),
-            history: Arc::default(),
+            history: Arc::new(Mutex::new(History::measured(Arc::clone(&metrics)))),
             plans: Arc::default(),
             stories: Arc::default(),
+            metrics,
             sessions: Arc::new(sessions),
             autoscaling: Arc::default(),
             halting: Arc::new(watch::Sender::new(false)),

@@ -2,8 +2,8 @@
 //! from it, so they always agree.
 
 use super::{
-    Api, applications, autoscaling, cancelling, data, event_stream, guard::guard, problem::Problem, queries, requests,
-    story,
+    Api, applications, autoscaling, cancelling, data, event_stream, guard::guard, metrics, problem::Problem, queries,
+    requests, story,
 };
 use crate::dashboard;
 use crate::document::Role;
@@ -81,6 +81,9 @@ pub(super) fn table() -> Vec<Route> {
         }),
         route((Get, "/v1/openapi.json"), None, "This description", Gives::Description, || get(queries::description)),
         route((Get, "/v1/status"), READ, "Everything at a glance", Gives::One(200, "Status"), || get(queries::status)),
+        route((Get, "/metrics"), READ, "Numbers for Prometheus, in the OpenMetrics format", Gives::Text, || {
+            get(metrics::metrics)
+        }),
         route((Get, "/v1/vms"), READ, "Every VM", Gives::List("Vm"), || get(queries::vms)),
         route((Post, "/v1/vms/{name}/lost"), OPERATE, "Declare a VM lost", ACCEPTED, || post(requests::lost)),
         route((Get, "/v1/components"), READ, "Every component", Gives::List("Component"), || get(queries::components)),

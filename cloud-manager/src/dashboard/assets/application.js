@@ -57,7 +57,7 @@ export function application(element, context) {
       actButton(context, "Reconcile", () => reconcile(context, name), { key: "reconcile" }),
       document.version > 1 ? actButton(context, "Roll back", () => rollBack(context, name), { key: "rollback" }) : undefined,
     ]);
-    const about = status.changes;
+    const about = status.changes.filter((it) => name === "-" || (it.asked ?? "").includes(`${name}/`) || (it.asked ?? "").includes(` ${name}:`) || document?.rollout?.changes.includes(it.change));
     patch(changes, about, (it) => it.change, () => h("li"), (item, it) => show(item, JSON.stringify([it, Math.floor(live.now / 1000)]), () => changeLine(it)));
     show(versions, JSON.stringify(document?.versions ?? []), () => !document ? [] : [h("h2", {}, "Versions"), h("ol", { class: "versions", reversed: true },
       [...document.versions].reverse().map((it) => h("li", {}, h("b", {}, `Version ${it.version}`), ` ${it.intent}`, h("span", { class: "quiet" }, ` · ${day(it.at_ms)} · ${it.by || "unnamed token"}`))))]);

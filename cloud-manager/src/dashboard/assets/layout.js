@@ -97,7 +97,9 @@ function place(boxes, arrows, narrow) {
   order(filled, neighbours);
   if (narrow) {
     let y = 0;
+    const width = Math.max(...boxes.map((box) => box.width));
     for (const box of filled.flat()) {
+      spread(box, width);
       box.x = 0;
       box.y = y;
       y += box.height + BOX_GAP;
@@ -124,6 +126,7 @@ function place(boxes, arrows, narrow) {
       const width = Math.max(...part.map((box) => box.width));
       let y = 0;
       for (const box of part) {
+        spread(box, width);
         box.x = x;
         box.y = y;
         y += box.height + BOX_GAP;
@@ -177,7 +180,16 @@ function measure(box, arrows) {
   const title = (box.grouped ? `${box.group} ×${box.vms.length}` : short(box.key)).length * 7.8 + 74;
   box.width = Math.max(columns * width + (columns - 1) * 8 + PAD * 2, Math.min(title, 300));
   box.height = HEAD + Math.max(perColumn, rows.length ? 1 : 0) * ROW + (rows.length ? PAD - 4 : 0);
-  const inner = (box.width - PAD * 2 - (columns - 1) * 8) / columns;
+  box.order = rows;
+  box.columns = columns;
+}
+
+/** Gives a box its width, and its rows their places. */
+function spread(box, width) {
+  const { order: rows, columns } = box;
+  box.width = width;
+  const perColumn = Math.ceil(rows.length / columns) || 1;
+  const inner = (width - PAD * 2 - (columns - 1) * 8) / columns;
   for (const [number, row] of rows.entries()) {
     row.dx = PAD + Math.floor(number / perColumn) * (inner + 8);
     row.dy = HEAD + (number % perColumn) * ROW;
@@ -212,10 +224,10 @@ function extent(boxes) {
   return { width, height };
 }
 
-/** The line of an arrow: across to another column, or around beside one. */
+/** The line of an arrow, from box to box at the height of its rows: across to another column, or around beside one. */
 export function curve(arrow) {
   const [one, other] = [arrow.from, arrow.to];
-  const at = (row) => ({ left: row.box.x + row.dx, right: row.box.x + row.dx + row.width, y: row.box.y + row.dy + row.height / 2 });
+  const at = (row) => ({ left: row.box.x, right: row.box.x + row.box.width, y: row.box.y + row.dy + row.height / 2 });
   const [from, to] = [at(one), at(other)];
   const head = 7;
   if (from.right + 8 < to.left) {

@@ -13,7 +13,7 @@ const PAUSE_FACTOR = 4;
 const RETRY_MS = 500;
 const RETRY_MS_MAX = 5000;
 /** A page that nobody sees lets go of its stream after this long: browsers allow few connections to one host. */
-const HIDDEN_MS = 30000;
+const HIDDEN_MS = 10000;
 /** Events that are kept for pages that show them. */
 const RECENT_MAX = 500;
 /** The kinds of events, each of which the stream names. */
@@ -53,6 +53,9 @@ class Live {
   async start() {
     document.addEventListener("visibilitychange", () => this.#visibility());
     window.addEventListener("online", () => this.#reconnect());
+    // A browser may keep a page that was left, with its stream, for the way back.
+    window.addEventListener("pagehide", () => this.#letGo());
+    window.addEventListener("pageshow", (event) => event.persisted && this.#reconnect());
     await this.#snapshot();
     this.#open();
   }
@@ -180,12 +183,16 @@ class Live {
     this.#open();
   }
 
+  #letGo() {
+    this.#source?.close();
+    this.#source = undefined;
+  }
+
   #visibility() {
     if (document.hidden) {
       this.#hiddenTimer = setTimeout(() => {
         this.#hiddenTimer = undefined;
-        this.#source?.close();
-        this.#source = undefined;
+        this.#letGo();
       }, HIDDEN_MS);
     } else {
       clearTimeout(this.#hiddenTimer);

@@ -7,6 +7,9 @@ import { applicationOf, byName, counted, pathOf, short } from "./format.js";
 import { live } from "./live.js";
 import { HEALTH, STATES, icon } from "./states.js";
 
+/** Machines that are shown here, those with problems first; the others are on their own page. */
+const TILES_MAX = 24;
+
 /** Components in one bar, one part for each state. */
 export function stateBar(components) {
   const counts = new Map();
@@ -22,7 +25,7 @@ export function stateBar(components) {
   });
   return [
     s("svg", { class: "state-bar", height: 8, role: "img", "aria-label": words || "no components" }, parts),
-    h("p", { class: "bar-words" }, states.length ? states.reverse().map((it) => h("span", {}, icon(it), `${counts.get(it)} ${STATES[it].word}`)) : h("span", { class: "quiet" }, "no components")),
+    h("p", { class: "bar-words" }, states.length ? states.reverse().map((it) => h("span", {}, icon(it), `${counts.get(it).toLocaleString("en")} ${STATES[it].word}`)) : h("span", { class: "quiet" }, "no components")),
   ];
 }
 
@@ -45,7 +48,9 @@ export function overview(element, context) {
   const underWay = h("section", { hidden: true }, h("h2", {}, "Changing now"), changes);
   const applications = h("ul", { class: "cards" });
   const machines = h("ul", { class: "machine-tiles" });
-  const machineSection = h("section", {}, h("h2", {}, link("/machines", "Machines")), machines);
+  const allMachines = link("/machines");
+  allMachines.className = "more-link";
+  const machineSection = h("section", {}, h("h2", {}, link("/machines", "Machines")), machines, allMachines);
   const empty = h("section", { class: "calm", hidden: true }, h("p", {}, "Nothing is deployed yet."),
     h("p", { class: "quiet" }, "Paste an application file on the page ", link("/plan", "Plan"), ", or run holdfast apply FILE."));
   const past = h("ul", { class: "changes" });
@@ -74,7 +79,8 @@ export function overview(element, context) {
     });
     const vms = [...live.vms.values()].filter((it) => !it.past).sort((one, other) => Object.keys(HEALTH).indexOf(one.health) - Object.keys(HEALTH).indexOf(other.health) || byName(one, other));
     machineSection.hidden = !vms.length;
-    patch(machines, vms, (it) => it.name, () => h("li"), (item, vm) => {
+    text(allMachines, vms.length > TILES_MAX ? `All ${counted(vms.length, "machine")}` : "");
+    patch(machines, vms.slice(0, TILES_MAX), (it) => it.name, () => h("li"), (item, vm) => {
       const own = all.filter((it) => it.vm === vm.name);
       show(item, JSON.stringify([vm.health, vm.drained, vm.leaving, own.map((it) => it.state)]), () => machineTile(vm, own));
     });

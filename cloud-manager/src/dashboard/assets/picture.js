@@ -29,8 +29,7 @@ export class Picture {
     this.world = s("g", { class: "world" });
     this.arrows = s("g", { class: "arrows" });
     this.boxes = s("g", { class: "boxes" });
-    this.heads = s("g", { class: "heads" });
-    this.world.append(this.boxes, this.arrows, this.heads);
+    this.world.append(this.arrows, this.boxes);
     this.svg = s("svg", {
       class: "picture", tabindex: 0, role: "group", "aria-roledescription": "diagram",
       "aria-label": `Machines and components of ${name}. Arrow keys move, plus and minus zoom, 0 fits.`,
