@@ -155,7 +155,7 @@ async fn one_component_is_mended_and_the_others_are_left() {
     let told = site.refused(&["check", "shop"]);
     assert!(told.contains("web[2] differs from what was applied: moves from web[1] to web[0]"), "{told}");
     let told = site.done(&["reconcile", "shop/web[2]", "--yes"]);
-    assert!(told.contains("± web[2] is replaced: moves from web[1] to web[0]"), "{told}");
+    assert!(told.contains("± web[2] is moved: from web[1] to web[0]"), "{told}");
     site.done(&["check"]);
     site.audit(&[]);
     site.remove_everything().await;
@@ -229,7 +229,8 @@ async fn another_under_the_same_name_is_found_and_replaced() {
     assert_eq!(site.refused(&["check"]).lines().collect::<Vec<_>>(), [wrong[0], wrong[2]]);
     let told = site.done(&["reconcile", "shop", "--yes"]);
     assert!(
-        told.contains("± database[0] is replaced") && told.contains("~ web[2]: import db needs strong 1 instead of 2"),
+        told.contains("± database[0] is replaced")
+            && told.contains("↻ web[2] is restarted: import db needs strong 1 instead of 2"),
         "{told}"
     );
     site.done(&["check"]);
@@ -412,7 +413,7 @@ async fn a_vm_is_emptied_and_used_again() {
     let on_first = |all: &[Component]| all.iter().filter(|it| it.vm == "shop/web[0]" && !it.leaving).count();
     assert_eq!(on_first(&components(&site).await), 2);
     let told = site.done(&["vm", "drain", "shop/web[0]", "--yes"]);
-    assert!(told.contains("moves from web[0] to web[1]"), "{told}");
+    assert!(told.contains("is moved: from web[0] to web[1]"), "{told}");
     let all = components(&site).await;
     assert_eq!((on_first(&all), all.len()), (0, 5));
     assert!(all.iter().all(|it| it.state == ComponentStatus::Started), "{all:?}");
