@@ -569,6 +569,9 @@ impl Manager {
                 Vec::new()
             }
             LocalEvent::FromCloud(outcome) => {
+                if let CloudOutcome::Heard(vm) = &outcome {
+                    self.beside.data.ask_again(*vm);
+                }
                 if let CloudOutcome::Created(vm) | CloudOutcome::CreateFailed(vm, _) | CloudOutcome::Destroyed(vm) =
                     &outcome
                 {

@@ -158,7 +158,7 @@ async fn one_component_is_reconciled_and_the_others_are_left_alone() {
     let output = site.refused(&["check", "shop"]);
     assert!(output.contains("web[2] differs from what was applied: moves from web[1] to web[0]"), "{output}");
     let output = site.done(&["reconcile", "shop/web[2]", "--yes"]);
-    assert!(output.contains("± web[2] is replaced: moves from web[1] to web[0]"), "{output}");
+    assert!(output.contains("± web[2] is moved: from web[1] to web[0]"), "{output}");
     site.done(&["check"]);
     site.audit(&[]);
     site.remove_everything().await;
@@ -233,7 +233,7 @@ async fn a_changed_component_with_the_same_name_is_found_and_replaced() {
     let output = site.done(&["reconcile", "shop", "--yes"]);
     assert!(
         output.contains("± database[0] is replaced")
-            && output.contains("~ web[2]: import db needs strong 1 instead of 2"),
+            && output.contains("↻ web[2] is restarted: import db needs strong 1 instead of 2"),
         "{output}"
     );
     site.done(&["check"]);
@@ -426,7 +426,7 @@ async fn a_vm_is_drained_and_used_again() {
     let on_first = |all: &[Component]| all.iter().filter(|it| it.vm == "shop/web[0]" && !it.leaving).count();
     assert_eq!(on_first(&components(&site).await), 2);
     let output = site.done(&["vm", "drain", "shop/web[0]", "--yes"]);
-    assert!(output.contains("moves from web[0] to web[1]"), "{output}");
+    assert!(output.contains("is moved: from web[0] to web[1]"), "{output}");
     let all = components(&site).await;
     assert_eq!((on_first(&all), all.len()), (0, 5));
     assert!(all.iter().all(|it| it.state == ComponentStatus::Started), "{all:?}");

@@ -211,10 +211,10 @@ async fn answer_about_host(host: &Host, question: HostQuestion) -> Result<String
         HostQuestion::DeleteData { key } => {
             let deleted = host.delete_data(&key).await;
             match &deleted {
-                Ok(()) => tracing::info!(%key, "data deleted"),
+                Ok(existed) => tracing::info!(%key, existed, "data deleted"),
                 Err(error) => tracing::warn!(%key, %error, "data not deleted"),
             }
-            deleted.map(|()| String::new())
+            deleted.map(|_| String::new())
         }
         HostQuestion::PreviousOutput { key, bytes_max } => {
             host.previous_logs(&key, usize::try_from(bytes_max).unwrap_or(usize::MAX)).await

@@ -76,8 +76,8 @@ async fn data_that_is_in_use_is_not_deleted_and_not_used_twice() {
     stage.carry_out(&task_of(2, 3, &recipe, Work::Stop)).await;
     assert!(stage.host().delete_data(&name("app[0]")).await.is_err(), "it may start again");
     stage.carry_out(&task_of(2, 4, &recipe, Work::Purge)).await;
-    stage.host().delete_data(&name("app[0]")).await.unwrap();
+    assert!(stage.host().delete_data(&name("app[0]")).await.unwrap());
     assert_eq!(stage.host().data().await.unwrap(), []);
-    let missing = stage.host().delete_data(&name("app[0]")).await.unwrap_err().to_string();
-    assert_eq!(missing, "no data of app[0] is kept on this VM");
+    // Asked again, because the answer was lost.
+    assert!(!stage.host().delete_data(&name("app[0]")).await.unwrap());
 }

@@ -69,7 +69,7 @@ fn application(plan: &ApplicationPlan) -> String {
             Fate::Added => Some(format!("  + {key}{}\n", place(key))),
             Fate::Removed => Some(format!("  - {key}\n")),
             Fate::Replaced => Some(format!("  ± {key} is replaced{kept}: {why}\n")),
-            Fate::Moved => Some(format!("  ± {key} is moved: {why}\n")),
+            Fate::Moved => Some(format!("  ± {key} is moved: {}\n", why.replace("moves from ", "from "))),
             Fate::Reloaded => Some(format!("  ~ {key} is reloaded: {why}\n")),
             Fate::Restarted => Some(format!("  ↻ {key} is restarted: {why}\n")),
             // The bindings are listed below.

@@ -73,16 +73,11 @@ struct Moves {
 
 impl Moves {
     fn of(present: &Present, changes: &[Change]) -> Self {
-        let book = present.book();
         let mut moves = Self::default();
         for change in changes {
             for edit in &change.edits {
                 match edit {
-                    Edit::RemoveVm { vm } => {
-                        let on_it = book.components().filter(|it| book.vm_of(it).name == *vm);
-                        moves.removed.extend(on_it.map(|it| it.name.clone()));
-                        moves.vms.insert(vm.clone());
-                    }
+                    Edit::RemoveVm { vm } => drop(moves.vms.insert(vm.clone())),
                     Edit::RemoveComponent { component } => {
                         moves.removed.insert(component.clone());
                         moves.added.remove(component);
@@ -95,6 +90,9 @@ impl Moves {
                 }
             }
         }
+        let book = present.book();
+        let go = book.components().filter(|it| moves.vms.contains(&book.vm_of(it).name));
+        moves.removed.extend(go.map(|it| it.name.clone()));
         moves
     }
 }
@@ -197,8 +195,7 @@ impl DataPlan {
 
     /// Components that were applied with data and come back without it: it was lost with its VM.
     fn look_for_lost(&mut self, moves: &Moves, present: &Present) {
-        for (name, (vm, data, _)) in moves.added.iter().filter(|(_, (_, data, _))| !data.is_empty()) {
-            debug_assert!(!data.is_empty());
+        for (name, (vm, _, _)) in moves.added.iter().filter(|(_, (_, data, _))| !data.is_empty()) {
             let was_applied = present.applications.iter().any(|(application, state)| {
                 key_of(application, name).is_some_and(|key| state.expansion.components.contains_key(&key))
             });

@@ -41,7 +41,14 @@ pub(super) fn fates(
                 None if target.late_restarts.contains(key) => {
                     (Fate::Restarted, vec!["its bindings change, and its type says rebind: restart".into()])
                 }
-                None if stops => (Fate::Restarted, vec![because_of_providers(target, difference, key)]),
+                None if stops => {
+                    let mut why = match difference.components.get(key) {
+                        Some(How::Adjusted(why)) => why.clone(),
+                        _ => Vec::new(),
+                    };
+                    why.push(because_of_providers(target, difference, key));
+                    (Fate::Restarted, why)
+                }
                 None if is_told(difference, key) => (told(target, key), vec!["its bindings change".into()]),
                 None => (Fate::Untouched, Vec::new()),
             },

@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn a_recipe_that_an_agent_could_not_carry_out_is_refused() {
         let wrong = read(&json!({ "operations": { "rebind": { "run": "x" } } })).unwrap_err();
-        assert!(wrong.contains("expected `command` or `signal`"), "{wrong}");
+        assert!(wrong.contains("expected one of `command`, `signal`, `restart`"), "{wrong}");
         assert!(read(&json!([])).is_err());
     }
 }

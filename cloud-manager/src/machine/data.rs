@@ -90,7 +90,20 @@ impl DataBook {
         true
     }
 
-    /// A change was cancelled: what it was to delete is kept.
+    /// An agent is connected again. What it was asked to delete may have been forgotten with its last life, so it is asked
+    /// again; to delete what is gone is no mistake.
+    pub(super) fn ask_again(&mut self, vm: VmId) {
+        let asked = std::mem::take(&mut self.asked);
+        for (number, place) in asked {
+            if number > OWN_QUESTIONS && place.vm == vm {
+                self.doomed.insert(place);
+            } else {
+                self.asked.insert(number, place);
+            }
+        }
+    }
+
+    /// A change was cancelled: what is to be deleted and was not asked for yet is kept, whichever change it belongs to.
     pub(super) fn spare(&mut self) {
         self.doomed.clear();
     }
@@ -132,5 +145,50 @@ impl Manager {
             self.beside.data.asked.insert(number, DataPlace { vm, key: key.clone() });
         }
         vec![send(vm, &ToAgent::AskHost { number, question })]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn name(text: &str) -> Name {
+        Name::new(text).unwrap()
+    }
+
+    fn adds(component: &str, recipe: &Recipe) -> Instruction {
+        let (imports, exports, patience) = Default::default();
+        let kind = recipe.kind(imports, exports, patience);
+        Instruction::AddComponent { name: name(component), kind: Arc::new(kind) }
+    }
+
+    #[test]
+    fn data_is_known_from_orders_until_it_is_deleted_or_its_vm_is_gone() {
+        let mut recipe = Recipe::default();
+        let mut book = DataBook::default();
+        book.learn(VmId(1), &adds("app", &recipe));
+        assert_eq!(book.kept().count(), 0);
+        recipe.data.directories = [name("files")].into();
+        book.learn(VmId(1), &adds("db", &recipe));
+        book.learn(VmId(2), &adds("db", &recipe));
+        assert_eq!(book.kept().map(|(vm, key, _)| (vm.0, key.as_str())).collect::<Vec<_>>(), [(1, "db"), (2, "db")]);
+        // It is written and read as it is.
+        let text = serde_json::to_string(&book).unwrap();
+        assert_eq!(serde_json::from_str::<DataBook>(&text).unwrap(), book);
+
+        let place = DataPlace { vm: VmId(1), key: name("db") };
+        book.asked.insert(OWN_QUESTIONS + 1, place.clone());
+        // The agent was restarted before it answered.
+        book.ask_again(VmId(2));
+        assert!(book.doomed.is_empty());
+        book.ask_again(VmId(1));
+        assert_eq!(book.doomed.iter().collect::<Vec<_>>(), [&place]);
+        book.asked.insert(OWN_QUESTIONS + 2, place);
+        assert!(!book.answered(OWN_QUESTIONS + 1, &Ok(String::new())), "an answer to a question of before");
+        assert!(book.answered(OWN_QUESTIONS + 2, &Ok(String::new())));
+        assert_eq!(book.kept().count(), 1);
+        book.forget_vm(VmId(2));
+        assert_eq!(book.kept().count(), 0);
     }
 }

@@ -213,17 +213,14 @@ impl Host {
         list.map_err(|error| Error::Data(format!("cannot list the data of this VM: {error}")))
     }
 
-    /// Deletes the data that is kept for a name. Refused while a component of this VM uses it.
-    pub async fn delete_data(&self, key: &Name) -> Result<(), Error> {
+    /// Deletes the data that is kept for a name, and says whether there was any. Refused while a component of this VM uses
+    /// it.
+    pub async fn delete_data(&self, key: &Name) -> Result<bool, Error> {
         let (shared, wanted) = (self.shared.clone(), key.clone());
         let deleted =
             tokio::task::spawn_blocking(move || data::delete(&wanted, &shared.settings.directory, &shared.data));
         let deleted = deleted.await.unwrap_or_else(|error| Err(Failure::new(error.to_string())));
-        match deleted {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Error::Data(format!("no data of {key} is kept on this VM"))),
-            Err(failure) => Err(Error::Data(failure.to_string())),
-        }
+        deleted.map_err(|failure| Error::Data(failure.to_string()))
     }
 
     /// Ports first, so that none is assigned twice; then each component by itself.
