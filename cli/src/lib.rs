@@ -85,6 +85,8 @@ enum Command {
     Reconcile(apply::ReconcileArguments),
     Remove(apply::RemoveArguments),
     Fmt(language::FmtArguments),
+    // For editors, once; the list of commands is to fit a screen.
+    #[command(hide = true)]
     Schema(language::SchemaArguments),
     Import(import::Arguments),
     Status(status::Arguments),
