@@ -5,6 +5,7 @@
 //! Once it is small enough, the engine searches it for a whole answer. A dive claims nothing: what it finds is checked as
 //! every other candidate is, and a dive that fails costs only time.
 
+use super::Uses;
 use super::engine::{Belief, Engine};
 use super::generate::Root;
 use super::search::WHOLE;
@@ -28,7 +29,7 @@ struct Rest {
     objective: Vec<i64>,
     step: i128,
     columns: Vec<Column>,
-    settled: Vec<(Column, i64)>,
+    settled: Uses,
 }
 
 impl Stage<'_, '_> {
@@ -58,12 +59,7 @@ impl Stage<'_, '_> {
 
 impl Rest {
     /// A placement, and values for the variables that columns do not decide.
-    fn placed(
-        &mut self,
-        attempt: usize,
-        engine: &mut dyn Engine,
-        watch: &mut Watch<'_>,
-    ) -> Option<(Vec<(Column, i64)>, Vec<f64>)> {
+    fn placed(&mut self, attempt: usize, engine: &mut dyn Engine, watch: &mut Watch<'_>) -> Option<(Uses, Vec<f64>)> {
         let variables = self.model.bounds.len();
         for round in 0..ROUNDS_MAX {
             let (program, values) = {
@@ -109,7 +105,7 @@ impl Rest {
         None
     }
 
-    fn joined(&self, values: &[f64]) -> (Vec<(Column, i64)>, Vec<f64>) {
+    fn joined(&self, values: &[f64]) -> (Uses, Vec<f64>) {
         let mut uses = self.settled.clone();
         for (column, value) in self.columns.iter().zip(&values[self.model.bounds.len()..]) {
             let number = nearest(*value);
@@ -124,10 +120,10 @@ impl Rest {
 
     /// What to settle next: all that is whole, else one node more of the column with the largest remainder. Later attempts
     /// begin with one node of another column, so that they end elsewhere.
-    fn next(&self, values: &[f64], round: usize, attempt: usize) -> Option<Vec<(Column, i64)>> {
+    fn next(&self, values: &[f64], round: usize, attempt: usize) -> Option<Uses> {
         let used = values[self.model.bounds.len()..].iter().zip(&self.columns);
         let inhabited = used.filter(|(value, column)| **value > WHOLE && column.counts.iter().any(|count| *count > 0));
-        let sure: Vec<(Column, i64)> = inhabited
+        let sure: Uses = inhabited
             .clone()
             .map(|(value, column)| (column.clone(), nearest((value + WHOLE).floor())))
             .filter(|(_, number)| *number > 0)
