@@ -98,7 +98,7 @@ pub type Values = BTreeMap<Name, Arc<str>>;
 /// The operations an agent asks of its host for one component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Operation {
-    /// Install it and announce its values; needs nobody.
+    /// Install it and announce its values; needs no other component.
     Prepare,
     /// Configure and start it, and wait until its readiness check passes.
     Start,
@@ -143,7 +143,7 @@ impl fmt::Display for Operation {
 /// How stubbornly a failed operation is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Patience {
-    /// How many times it is tried again before a person is asked.
+    /// How many times it is retried before manual action is required.
     pub retries: u32,
     /// The pause before the first retry.
     pub pause_ms_first: u64,
@@ -152,7 +152,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// A person is asked at the first failure.
+    /// Manual action is required at the first failure.
     pub const NONE: Self = Self { retries: 0, pause_ms_first: 0, factor: 1 };
 
     /// The pause before retry `attempt` (1, 2, …), or nothing if patience is at its end.

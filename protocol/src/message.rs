@@ -33,17 +33,17 @@ pub enum Instruction {
         /// Which one.
         component: ComponentId,
     },
-    /// A person asks to try the failed operation again.
+    /// The operator asks to retry the failed operation.
     RetryComponent {
         /// Which one.
         component: ComponentId,
     },
-    /// A person says that the failed operation may count as done.
+    /// The operator marks the failed operation as done.
     SkipComponent {
         /// Which one.
         component: ComponentId,
     },
-    /// The import now needs this number of providers: whoever runs with fewer must stop.
+    /// The import now needs this number of providers: a component that runs with fewer must stop.
     SetNeed {
         /// The client.
         component: ComponentId,
@@ -64,7 +64,7 @@ pub enum Instruction {
         client_vm: VmId,
         /// The client's import.
         import: Name,
-        /// Whether the client needs only the values, so that nobody ever waits for it.
+        /// Whether the client needs only the values, so that its provider never waits for it.
         value: bool,
         /// The manager's signature over this binding, to be shown to the client's agent.
         ticket: Ticket,
@@ -113,7 +113,7 @@ pub enum Fact {
         /// Whether it is held and not recalled.
         held: bool,
     },
-    /// An operation has failed for good; a person is needed.
+    /// An operation has failed for good; manual action is required.
     OperationFailed {
         /// Of which component.
         component: ComponentId,
@@ -127,7 +127,7 @@ pub enum Fact {
         /// Which one.
         component: ComponentId,
     },
-    /// The binding is removed and nobody holds it.
+    /// The binding is removed and no client holds it.
     BindingGone {
         /// Which one.
         binding: BindingId,

@@ -1,6 +1,6 @@
 //! An ordered map by numbers that are given out one after the other, for very many elements.
 //!
-//! Think of a paged with numbered lines: whoever knows the number opens the right page and goes straight to the line. A
+//! Think of a book with numbered lines: a reader who knows the number opens the right page and goes straight to the line. A
 //! tree would search at each level, and with a hundred thousand elements each level is a wait for memory. Here an element
 //! is found where its number says, as long as few have left; where many have, by halving a short page.
 

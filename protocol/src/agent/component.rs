@@ -26,7 +26,7 @@ pub enum ComponentState {
     Started,
     /// Asked to stop; it may still be running.
     Stopping,
-    /// An operation failed for good and a person is needed.
+    /// An operation failed for good; manual action is required.
     Failed(Operation),
 }
 

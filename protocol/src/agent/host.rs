@@ -1,4 +1,4 @@
-//! How tasks ended, recorded as facts; and trying again.
+//! Records how tasks ended, and retries what failed.
 
 use super::{Alarm, ComponentState, Note, Output, TaskState, Turn, component::Run};
 use crate::{ComponentId, Fact, HostOutcome, HostTask, Operation, Values, Work};
@@ -11,7 +11,7 @@ pub const STEADY_PAUSES: u64 = 10;
 const REBIND_AGAIN_MS: u64 = 10_000;
 
 impl Turn<'_> {
-    /// Records how a task ended, or that a component died; what nobody waits for is left alone.
+    /// Records how a task ended, or that a component died; an outcome that is not awaited is noted and ignored.
     pub(super) fn record(&mut self, outcome: HostOutcome) {
         let (id, serial) = match &outcome {
             HostOutcome::Done { component, serial, .. }
@@ -70,7 +70,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The operation under way has failed: try again after a pause, or ask a person.
+    /// The operation under way has failed: it is retried after a pause, or manual action is required.
     fn failed(&mut self, id: ComponentId, detail: Arc<str>) {
         self.touched.insert(id);
         let component = self.component(id);
@@ -130,7 +130,7 @@ impl Turn<'_> {
         self.touched.insert(id);
     }
 
-    /// After a death: start again after a pause, or ask a person.
+    /// After a death: the component is started again after a pause, or manual action is required.
     fn mourn(&mut self, id: ComponentId, detail: Arc<str>) {
         let component = self.component(id);
         let pause = component.kind.patience(Operation::Run).pause_ms(component.tasks.deaths);
@@ -149,7 +149,7 @@ impl Turn<'_> {
             }
             None => {
                 match operation {
-                    // What cannot rebind cannot let go while it runs: it stops, and then gives back. Whoever it lends to
+                    // A component that cannot rebind cannot return a loan while it runs: it stops first. Its own clients
                     // may be waiting for the very loan that it cannot give back: so it is asked again now and then.
                     Operation::Rebind => {
                         component.orders.restart();
@@ -196,7 +196,7 @@ impl Turn<'_> {
         self.note(Note::AlarmTooLate(alarm));
     }
 
-    /// Takes note of what `prepare` handed out; whoever waits to know it is told.
+    /// Takes note of what `prepare` announced, and tells every client.
     fn announce(&mut self, id: ComponentId, values: Values) {
         let component = self.component(id);
         component.offer.announce(values);

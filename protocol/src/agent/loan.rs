@@ -2,7 +2,7 @@
 //!
 //! Think of a library. A book on the shelf (`Home`) may be lent; a book that is out (`Lent`) can be recalled; a recalled
 //! one (`Recalled`) is waited for. The library closes only when every book is back on its shelf. A reading-room copy
-//! (`Reference`) can be looked at by anyone, and nobody waits for it.
+//! (`Reference`) can be looked at by anyone, and the library does not wait for it.
 
 use crate::{BindingId, ComponentId, Name, ShortMap, ShortSet, Ticket, VmId};
 use serde::{Deserialize, Serialize};

@@ -91,7 +91,7 @@ pub enum Note {
     NoticeTooLate(BindingId),
     /// A notice came from a VM that is forgotten, or not at the other end of the binding.
     NoticeFenced(VmId, BindingId),
-    /// The outcome of a task that nobody waits for any more.
+    /// The outcome of a task that is no longer awaited.
     OutcomeTooLate(ComponentId),
     /// An alarm that has lost its reason.
     AlarmTooLate(Alarm),

@@ -68,7 +68,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A loan is asked back. What is not in use is given back by return; the rest is for the rules to decide.
+    /// A loan is asked back. What is not in use is returned at once; the rules decide about the rest.
     fn hear_recall(&mut self, client: ComponentId, binding: BindingId, last: bool) {
         let known = self.agent.components.contains_key(&client);
         match self.state_of(client, binding) {
@@ -76,7 +76,7 @@ impl Turn<'_> {
             Some(HoldingState::Recalled { last: before }) => {
                 self.put_holding(client, binding, HoldingState::Recalled { last: last || before });
             }
-            // Parked, or known but not lent: nobody uses it.
+            // Parked, or known but not lent: it is not in use.
             Some(HoldingState::Held | HoldingState::Bound) | None => self.confirm(client, binding, last),
         }
     }

@@ -76,7 +76,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A person asks to try the failed operation again: patience starts anew.
+    /// The operator asks to retry the failed operation: its retries are counted anew.
     fn retry(&mut self, id: ComponentId, order: OrderNumber) {
         let Some(component) = self.ordered_component(id, order) else { return };
         let ComponentState::Failed(operation) = component.state else { return self.note(Note::NothingToDo(order)) };
@@ -92,7 +92,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A person says that the failed operation may count as done.
+    /// The operator marks the failed operation as done.
     fn skip(&mut self, id: ComponentId, order: OrderNumber) {
         let Some(component) = self.ordered_component(id, order) else { return };
         let ComponentState::Failed(operation) = component.state else { return self.note(Note::NothingToDo(order)) };
@@ -175,7 +175,7 @@ impl Turn<'_> {
         self.touched.insert(provider);
     }
 
-    /// The loan has gone with its provider's VM: nothing to give back, and nobody to give it to.
+    /// The loan has gone with its provider's VM: there is nothing to return, and no agent to return it to.
     fn lose_holding(&mut self, binding: BindingId) {
         let Some(client) = self.agent.holders.get(&binding).copied() else { return };
         if let Some(component) = self.agent.components.get_mut(&client) {

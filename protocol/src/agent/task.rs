@@ -43,7 +43,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    /// A person asks to go on: what went wrong before no longer counts.
+    /// The operator asks to go on: earlier failures and deaths no longer count.
     pub(super) fn forgive(&mut self) {
         (self.failures, self.deaths) = (None, 0);
     }

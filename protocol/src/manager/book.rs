@@ -40,7 +40,7 @@ pub enum Health {
     Awaited,
     /// It answers.
     Well,
-    /// It has not been heard of for a while; this is the how-many-th time.
+    /// It has been silent for a while; suspicions are numbered.
     Suspected(u32),
     /// It was declared lost.
     Dead,
@@ -221,7 +221,7 @@ pub struct Book {
     pub(super) binding_ids: PagedMap<BindingId, Entry>,
     /// Values whose provider is gone, each with its VM and with the client whose agent has not said that it knows.
     pub(super) withdrawn: BTreeMap<BindingId, (Entry, Entry)>,
-    /// The components that wait for a person because an operation failed for good.
+    /// The components that require manual action because an operation failed for good.
     pub(super) failed: BTreeSet<Entry>,
     pub(super) entries: u64,
 }
@@ -302,7 +302,7 @@ impl Book {
         &self.components[&binding.provider]
     }
 
-    /// Whether a component is listed as one that waits for a person.
+    /// Whether a component is listed as requiring manual action.
     pub fn is_failed(&self, component: &ComponentEntry) -> bool {
         component.id.and_then(|id| self.component_ids.get(&id)).is_some_and(|entry| self.failed.contains(entry))
     }

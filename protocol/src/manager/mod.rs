@@ -103,7 +103,7 @@ pub enum News {
     ComponentIs(ComponentId, Condition),
     /// A component is removed, stopped and forgotten.
     ComponentGone(ComponentId),
-    /// An operation failed for good; a person is needed.
+    /// An operation failed for good; manual action is required.
     OperationFailed(ComponentId, Operation, Arc<str>),
     /// The cloud has made the VM.
     VmInstantiated(VmId),
@@ -130,7 +130,7 @@ pub enum News {
 /// Which part of a change a phase is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum PhaseKind {
-    /// Needs are lowered, so that removals stop nobody needlessly.
+    /// Needs are lowered, so that removals stop no component needlessly.
     Lower,
     /// Additions.
     Up,
@@ -185,7 +185,7 @@ pub enum CloudOutcome {
 pub enum Alarm {
     /// Ask the cloud for this VM again.
     CreateAgain(VmId),
-    /// A VM has been suspected for long enough; the how-many-th suspicion it was.
+    /// A VM has been suspected for long enough; the number of that suspicion.
     Suspicion(VmId, u32),
 }
 

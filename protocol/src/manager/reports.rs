@@ -98,7 +98,7 @@ impl Turn<'_> {
         self.touched.extend(touched);
     }
 
-    /// The component of that number, if it lives on that VM: nobody speaks for another.
+    /// The component of that number, if it lives on that VM: an agent speaks for its own VM only.
     fn component_on(&mut self, vm: Entry, id: ComponentId) -> Option<Entry> {
         let found = self.manager.book.component_ids.get(&id).copied();
         let found = found.filter(|entry| self.manager.book.components[entry].vm == vm);
@@ -141,7 +141,7 @@ impl Turn<'_> {
                 self.struck(entry);
                 self.tell(News::VmDestroyed(id));
             }
-            // Whoever destroyed it did not ask.
+            // It was destroyed without a request.
             (CloudOutcome::Lost(_) | CloudOutcome::Destroyed(_), _) => {
                 let running = self.lose(entry);
                 let change = self.next_change();
