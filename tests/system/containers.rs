@@ -1,7 +1,7 @@
 //! Containers for real: the driver against a Docker engine that the test starts.
 //!
-//! The engine, the manager, the agents and all containers live in a network namespace of their own, which ends with the last
-//! of them. So the engine's bridge and packet filter concern nothing else, and two runs do not meet. Images are made from a
+//! The engine, the manager, the agents and all containers live in namespaces of their own for networks and mounts, which end
+//! with the last of them. So the engine's bridge and packet filter concern nothing else, and two runs do not meet. Images are made from a
 //! static busybox; nothing is fetched. Where there is no engine, the test says that it was left out, and why.
 
 use crate::site::{Site, until};
@@ -52,13 +52,12 @@ impl Engine {
         .await;
     }
 
-    /// Kills it as a crash would, with all its containers.
-    fn kill(&mut self) {
-        let mut daemon = self.daemon.take().unwrap();
-        daemon.kill().unwrap();
-        daemon.wait().unwrap();
-        // What supervises the containers outlives it; a new engine finds them again.
-        let _ = fs::remove_file(self.place.join("pid"));
+    /// Stops it, with all its containers.
+    fn stop(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            let _ = Command::new("kill").arg(daemon.id().to_string()).status();
+            let _ = daemon.wait();
+        }
     }
 
     fn socket(&self) -> String {
@@ -106,10 +105,7 @@ impl Drop for Engine {
         for container in String::from_utf8_lossy(&left.map(|it| it.stdout).unwrap_or_default()).lines() {
             let _ = command(&self.place).args(["rm", "--force", container]).output();
         }
-        if let Some(mut daemon) = self.daemon.take() {
-            let _ = Command::new("kill").arg(daemon.id().to_string()).status();
-            let _ = daemon.wait();
-        }
+        self.stop();
         let _ = fs::remove_dir_all(&self.place);
     }
 }
@@ -130,7 +126,7 @@ fn found(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|directory| directory.join(program)).find(|it| it.is_file())
 }
 
-/// Runs this test once more inside a network namespace of its own. Says whether this is that run.
+/// Runs this test once more inside namespaces of its own. Says whether this is that run.
 fn is_inside(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
@@ -140,13 +136,13 @@ fn is_inside(test: &str) -> bool {
         eprintln!("left out: there is no container engine to test with (`{missing}` is not installed)");
         return false;
     }
-    let may = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status().unwrap();
+    let may = Command::new("unshare").args(["--net", "--mount", "true"]).stderr(Stdio::null()).status().unwrap();
     if !may.success() {
         eprintln!("left out: only root can start a container engine");
         return false;
     }
     let ended = Command::new("unshare")
-        .args(["--net", "--", "/bin/sh", "-c", "ip link set lo up && exec \"$@\"", "sh"])
+        .args(["--net", "--mount", "--", "/bin/sh", "-c", "ip link set lo up && exec \"$@\"", "sh"])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
         .env(INSIDE, "1")
@@ -269,12 +265,11 @@ async fn a_real_engine_runs_checks_stops_and_forgets_containers() {
         assert_eq!(engine.containers(), both);
     }
 
-    // The engine crashes, with all that runs in it, and comes back.
+    // The engine is restarted, and ends all that runs in it.
     let count = |page: &str| page.parse::<u32>().unwrap_or(0);
     let starts = count(&page(ports[0]));
     let before = site.status().await.newest_event;
-    engine.ask(&["kill", both[0], both[1]]);
-    engine.kill();
+    engine.stop();
     site.events_until(before, |event| event.text.contains("boxes/plain[0]: start failed (attempt 1")).await;
     engine.begin().await;
     until("both are up again", || !page(ports[1]).is_empty() && count(&page(ports[0])) > starts).await;
