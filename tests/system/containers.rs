@@ -1,10 +1,11 @@
 //! Containers for real: the driver against a Docker engine that the test starts.
 //!
-//! The engine, the manager, the agents and all containers live in a network namespace of their own, which ends with the last
-//! of them. So the engine's bridge and packet filter concern nothing else, and two runs do not meet. Images are made from a
+//! The engine, the manager, the agents and all containers live in namespaces of their own for networks and mounts, which end
+//! with the last of them. So the engine's bridge and packet filter concern nothing else, and two runs do not meet. Images are made from a
 //! static busybox; nothing is fetched. Where there is no engine, the test says that it was left out, and why.
 
 use crate::site::{Site, until};
+use cloud_manager::document::EventDocument;
 use std::{
     fs,
     io::Read,
@@ -51,13 +52,12 @@ impl Engine {
         .await;
     }
 
-    /// Kills it as a crash would, with all its containers.
-    fn kill(&mut self) {
-        let mut daemon = self.daemon.take().unwrap();
-        daemon.kill().unwrap();
-        daemon.wait().unwrap();
-        // What supervises the containers outlives it; a new engine finds them again.
-        let _ = fs::remove_file(self.place.join("pid"));
+    /// Stops it, with all its containers.
+    fn stop(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            let _ = Command::new("kill").arg(daemon.id().to_string()).status();
+            let _ = daemon.wait();
+        }
     }
 
     fn socket(&self) -> String {
@@ -105,10 +105,7 @@ impl Drop for Engine {
         for container in String::from_utf8_lossy(&left.map(|it| it.stdout).unwrap_or_default()).lines() {
             let _ = command(&self.place).args(["rm", "--force", container]).output();
         }
-        if let Some(mut daemon) = self.daemon.take() {
-            let _ = Command::new("kill").arg(daemon.id().to_string()).status();
-            let _ = daemon.wait();
-        }
+        self.stop();
         let _ = fs::remove_dir_all(&self.place);
     }
 }
@@ -129,7 +126,7 @@ fn found(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|directory| directory.join(program)).find(|it| it.is_file())
 }
 
-/// Runs this test once more inside a network namespace of its own. Says whether this is that run.
+/// Runs this test once more inside namespaces of its own. Says whether this is that run.
 fn is_inside(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
@@ -139,13 +136,13 @@ fn is_inside(test: &str) -> bool {
         eprintln!("left out: there is no container engine to test with (`{missing}` is not installed)");
         return false;
     }
-    let may = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status().unwrap();
+    let may = Command::new("unshare").args(["--net", "--mount", "true"]).stderr(Stdio::null()).status().unwrap();
     if !may.success() {
         eprintln!("left out: only root can start a container engine");
         return false;
     }
     let ended = Command::new("unshare")
-        .args(["--net", "--", "/bin/sh", "-c", "ip link set lo up && exec \"$@\"", "sh"])
+        .args(["--net", "--mount", "--", "/bin/sh", "-c", "ip link set lo up && exec \"$@\"", "sh"])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
         .env(INSIDE, "1")
@@ -228,22 +225,20 @@ async fn a_real_engine_runs_checks_stops_and_forgets_containers() {
     assert_eq!(engine.containers(), both);
     assert_eq!(ports.map(page), ["1", "1"]);
     assert!(site.done(&["component", "logs", "boxes/plain[0]"]).contains("serving"));
-    let limits = engine.ask(&[
-        "inspect",
-        "--format={{.HostConfig.Memory}} {{.HostConfig.NanoCpus}} {{.HostConfig.SecurityOpt}} {{.HostConfig.Ulimits}}",
-        both[0],
-    ]);
-    assert!(
-        limits.starts_with("67108864 500000000 [no-new-privileges] [") && limits.contains("nofile=256:256"),
-        "{limits}"
-    );
+    let limits =
+        "{{.HostConfig.Memory}} {{.HostConfig.NanoCpus}} {{.HostConfig.SecurityOpt}} {{json .HostConfig.Ulimits}}";
+    let limits = engine.ask(&["inspect", "--format", limits, both[0]]);
+    assert!(limits.starts_with("67108864 500000000 [no-new-privileges] [{"), "{limits}");
+    assert!(limits.contains("\"nofile\"") && limits.contains("\"Hard\":256"), "{limits}");
 
     // A restart keeps the volumes, and the client of what restarts restarts with it.
     site.done(&["component", "restart", "boxes/plain[0]"]);
     assert_eq!((engine.containers(), ports.map(page)), (both.map(String::from).to_vec(), ["2", "2"].map(String::from)));
 
     // A container that is killed has died; one whose client is killed has, too, and is not left running beside the next.
-    let death = |event: &cloud_manager::document::EventDocument| event.text.starts_with("boxes/plain[0] died");
+    let death = |event: &EventDocument| {
+        event.component.as_deref() == Some("boxes/plain[0]") && event.operation.as_deref() == Some("run")
+    };
     let before = site.status().await.newest_event;
     engine.ask(&["kill", both[0]]);
     let told = site.events_until(before, death).await;
@@ -260,7 +255,7 @@ async fn a_real_engine_runs_checks_stops_and_forgets_containers() {
 
     // An agent that is killed while containers are created never leads to a second one.
     let vm = site.status().await.vms.iter().find(|it| it.name == "boxes/v[0]").and_then(|it| it.id).unwrap();
-    for state in ["stopping", "stopped", "starting"] {
+    for state in ["stopping", "starting"] {
         let restart = serde_json::json!({ "edits": [{ "restart-component": "boxes/plain[0]" }] });
         let restarting = site.post(&restart).await;
         let moment = format!("boxes/plain[0] is {state}");
@@ -270,14 +265,14 @@ async fn a_real_engine_runs_checks_stops_and_forgets_containers() {
         assert_eq!(engine.containers(), both);
     }
 
-    // The engine crashes, with all that runs in it, and comes back.
-    let starts = page(ports[0]);
+    // The engine is restarted, and ends all that runs in it.
+    let count = |page: &str| page.parse::<u32>().unwrap_or(0);
+    let starts = count(&page(ports[0]));
     let before = site.status().await.newest_event;
-    engine.ask(&["kill", both[0], both[1]]);
-    engine.kill();
+    engine.stop();
     site.events_until(before, |event| event.text.contains("boxes/plain[0]: start failed (attempt 1")).await;
     engine.begin().await;
-    until("both are up again", || !page(ports[1]).is_empty() && page(ports[0]) > starts).await;
+    until("both are up again", || !page(ports[1]).is_empty() && count(&page(ports[0])) > starts).await;
     assert_eq!(engine.containers(), both);
 
     // What is not there, and a port that something else holds, are told.
@@ -285,7 +280,7 @@ async fn a_real_engine_runs_checks_stops_and_forgets_containers() {
     let port = stranger.local_addr().unwrap().port();
     let text = |image: &str, check: &str| {
         format!(
-            "holdfast: 1\napplication: other\ntypes:\n  Box:\n    operations: {{ start: {{ container: {{ image: {image}, command: [sleep, '1000'] }} }}{check} }}\n    patience: {{ start: {{ retries: 0 }} }}\nvms: {{ w: {{ cloud: local }} }}\ncomponents: {{ box: {{ type: Box }} }}\n"
+            "holdfast: 1\napplication: other\ntypes:\n  Box:\n    operations: {{ start: {{ container: {{ image: {image}, command: [sleep, '1000'] }} }}, stop: {{ grace: 1s }}{check} }}\n    patience: {{ start: {{ retries: 0 }} }}\nvms: {{ w: {{ cloud: local }} }}\ncomponents: {{ box: {{ type: Box }} }}\n"
         )
     };
     fs::write(site.place.join("other.yaml"), text("no-such-image", "")).unwrap();

@@ -9,7 +9,7 @@ use stage::{Stage, kill, marked, played, recipe, start, task};
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, TcpListener},
-    process::{Child, Command},
+    process::{Child, Command, Stdio},
 };
 
 #[test]
@@ -29,11 +29,6 @@ fn waiting(probe: &Value) -> Value {
 fn stranger() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     let port = listener.local_addr().expect("it is bound").port();
-    serve(listener);
-    port
-}
-
-fn serve(listener: TcpListener) {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
@@ -41,6 +36,7 @@ fn serve(listener: TcpListener) {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
         }
     });
+    port
 }
 
 #[tokio::test]
@@ -170,32 +166,27 @@ async fn what_a_recipe_identifies_belongs_to_the_component() {
 async fn a_port_that_goes_to_another_process_means_that_the_component_is_dead() {
     let mut stage = Stage::new().await;
     let port = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("it is bound").port();
-    // It listens, and stops listening once it is told to; its process stays.
-    let program = format!(
-        "import signal, socket, time\n\
-         it = socket.create_server((\"127.0.0.1\", {port}))\n\
-         signal.signal(signal.SIGUSR1, lambda *_: it.close())\n\
-         while True: time.sleep(60)"
-    );
+    // Two sockets share the port, so that there is no moment at which nothing listens there.
+    let listens =
+        format!("import signal, socket, time\nit = socket.create_server((\"127.0.0.1\", {port}), reuse_port=True)\n");
+    // It stops listening once it is told to; its process stays.
+    let program = format!("{listens}signal.signal(signal.SIGUSR1, lambda *_: it.close())\nwhile True: time.sleep(60)");
     let recipe = recipe(json!({
         "start": { "process": { "run": ["python3", "-c", program] } },
-        "check": { "probe": { "tcp": { "port": port.to_string() } }, "liveness_ms": 20, "failures_max": 60 }
+        "check": { "probe": { "tcp": { "port": port.to_string() } }, "liveness_ms": 20, "failures_max": 2 }
     }));
     let start = task(1, &recipe, start());
     stage.carry_out(&start).await;
+    let program = format!("{listens}print(flush=True)\nwhile True: it.accept()[0].close()");
+    let mut stranger = Command::new("python3");
+    let mut stranger =
+        Foreign(stranger.args(["-c", &program]).stdout(Stdio::piped()).spawn().expect("it starts"), port);
+    let told = stranger.0.stdout.as_mut().expect("it is piped").read(&mut [0]).expect("it listens");
+    assert_eq!(told, 1);
     kill(stage.pid(1), Signal::USR1);
-    loop {
-        if let Ok(stranger) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
-            break serve(stranger);
-        }
-        tokio::task::yield_now().await;
-    }
     let detail = stage.died(&start).await;
-    let me = std::process::id();
-    assert!(
-        detail.starts_with("check failed 60 times in a row: ") && detail.contains(&format!("by process {me}")),
-        "{detail}"
-    );
+    let why = format!("check failed 2 times in a row: port {port} is held by process {} (", stranger.0.id());
+    assert!(detail.starts_with(&why), "{detail}");
 }
 
 #[tokio::test]

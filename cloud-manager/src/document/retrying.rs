@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(told(&attempt, 10_000), "start failed (attempt 2 of 4); next attempt in 2 s");
         assert_eq!(told(&attempt, 11_500), "start failed (attempt 2 of 4); next attempt in 500 ms");
         assert_eq!(told(&attempt, 12_500), "start failed (attempt 2 of 4); now being retried");
-        let death = FailedAttempt { operation: Operation::Run, failures: 1, ..attempt.clone() };
+        let death = FailedAttempt { operation: Operation::Run, failures: 1, ..attempt };
         assert_eq!(told(&death, 10_000), "died; next start in 2 s");
         let death = FailedAttempt { failures: 3, ..death };
         assert_eq!(told(&death, 10_000), "is crash-looping: died 3 times; next start in 2 s");

@@ -66,26 +66,26 @@ impl Question {
         let too_late = |_| Failure::new(format!("no answer within {limit:?}"));
         match &self.target {
             ProbeTarget::Tcp { host, port } => {
-                let asked = self.connect(host, *port, component);
-                timeout(limit, asked).await.map_err(too_late)?.map(drop)
+                let stream = timeout(limit, connect(host, *port)).await.map_err(too_late)??;
+                self.attribute(&stream, component).await
             }
             ProbeTarget::Http { host, port, path } => {
-                let asked = async { get(self.connect(host, *port, component).await?, host, *port, path).await };
-                timeout(limit, asked).await.map_err(too_late)?
+                let stream = timeout(limit, connect(host, *port)).await.map_err(too_late)??;
+                self.attribute(&stream, component).await?;
+                timeout(limit, get(stream, host, *port, path)).await.map_err(too_late)?
             }
             ProbeTarget::Command(invocation) => component.run_check(invocation, limit).await,
         }?;
         if self.owner.is_alive() { Ok(()) } else { Err(Failure::new("its process has ended")) }
     }
 
-    /// Connects to the component itself, unless the recipe says that something else may listen for it.
-    async fn connect(&self, host: &str, port: u16, component: &Component) -> Result<TcpStream, Failure> {
-        let stream = connect(host, port).await?;
-        if self.check.listener == Listener::Own {
-            let target = stream.peer_addr().attempt("find the address that answered")?;
-            self.owner.answers_at(target, component).await?;
+    /// Fails unless it is the component that answers, or the recipe says that something else may listen for it.
+    async fn attribute(&self, stream: &TcpStream, component: &Component) -> Result<(), Failure> {
+        if self.check.listener == Listener::Any {
+            return Ok(());
         }
-        Ok(stream)
+        let target = stream.peer_addr().attempt("find the address that answered")?;
+        self.owner.answers_at(target, component).await
     }
 
     /// Repeats attempts until one succeeds, the process ends, or the time is over.

@@ -228,7 +228,9 @@ fn replace_file(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
     }
     let mut aside = path.as_os_str().to_owned();
     aside.push(".holdfast-new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&aside)?;
+    // Never through a link that the component has put there.
+    let _ = fs::remove_file(&aside);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&aside)?;
     file.set_permissions(fs::Permissions::from_mode(mode))?;
     file.write_all(text.as_bytes())?;
     fs::rename(&aside, path)

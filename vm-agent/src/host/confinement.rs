@@ -12,12 +12,21 @@ use super::{
     spawn::Invocation,
 };
 use recipe::{Confinement, Limits};
-use rustix::process::{Pid, Resource, Rlimit, getuid, prlimit};
+use rustix::{
+    fs::{AtFlags, CWD, Dir, Gid, Mode, OFlags, Uid, chownat, fchown, openat as open},
+    process::{Pid, Resource, Rlimit, getuid, prlimit},
+};
 use std::{
     fs, io,
-    os::unix::fs::{MetadataExt, PermissionsExt, lchown},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{MetadataExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
 };
+
+/// A directory, and not what a link refers to.
+const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Mounts a directory in place of the temporary ones, then executes the rest.
 const PRIVATE_TEMPORARY: &str = r#"mount --bind "$1" /tmp && mount --bind "$1" /var/tmp && shift && exec "$@""#;
@@ -196,12 +205,26 @@ fn installed(program: &str) -> Result<(), Failure> {
     }
 }
 
-/// Gives a directory and all that is in it to a user.
+/// Gives a directory and all that is in it to a user. Each step goes through an open directory and follows no link, because
+/// other processes of that user may change what is in there meanwhile.
 fn own(path: &Path, user: &User) -> io::Result<()> {
-    lchown(path, Some(user.uid), Some(user.gid))?;
-    if fs::symlink_metadata(path)?.is_dir() {
-        for entry in fs::read_dir(path)? {
-            own(&entry?.path(), user)?;
+    let directory = open(CWD, path, DIRECTORY, Mode::empty())?;
+    own_all(&directory, user)
+}
+
+fn own_all(directory: &OwnedFd, user: &User) -> io::Result<()> {
+    let (uid, gid) = (Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)));
+    fchown(directory, uid, gid)?;
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if [c".", c".."].contains(&name) {
+            continue;
+        }
+        chownat(directory, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?;
+        // What is no directory cannot be opened as one.
+        if let Ok(inner) = open(directory, name, DIRECTORY, Mode::empty()) {
+            own_all(&inner, user)?;
         }
     }
     Ok(())
