@@ -336,6 +336,7 @@ async fn every_page_fits_every_screen_in_light_and_dark() {
         browser.until(IS_LIVE);
         browser.until("document.querySelector('h1') && document.querySelector('.panel, .card, .problem, .picture')");
         prepare(&browser, name);
+        check_names(&browser, name);
         for (width, height) in [(1440, 900), (900, 900), (390, 844)] {
             browser.resize(width, height);
             for scheme in ["light", "dark"] {
@@ -343,6 +344,7 @@ async fn every_page_fits_every_screen_in_light_and_dark() {
                 browser.until(&format!("innerWidth === {width}"));
                 let too_wide = browser.run("return document.documentElement.scrollWidth - innerWidth");
                 assert!(too_wide.as_i64().unwrap() <= 0, "{name} at {width} is too wide by {too_wide}");
+                assert_eq!(browser.run(FAINT), json!([]), "{name} in {scheme}: text that is hard to read");
                 if let Some(folder) = &folder {
                     photograph(&browser, &folder.join(format!("{name}-{width}-{scheme}.png")));
                 }
@@ -350,6 +352,37 @@ async fn every_page_fits_every_screen_in_light_and_dark() {
         }
     }
     assert_eq!(browser.complaints(&[]), [""; 0]);
+}
+
+/// Every text whose contrast with what is behind it is below 4.5, as the guidelines for accessible pages count.
+const FAINT: &str = r"
+const light = (colour) => colour.map((it) => it / 255).map((it) => it <= 0.03928 ? it / 12.92 : ((it + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, it, place) => sum + it * [0.2126, 0.7152, 0.0722][place], 0);
+const parsed = (text) => text.match(/[\d.]+/g).map(Number);
+const found = [];
+for (const element of document.querySelectorAll('body *')) {
+  const hasText = [...element.childNodes].some((it) => it.nodeType === Node.TEXT_NODE && it.textContent.trim());
+  if (!hasText || element.closest('svg, [disabled], .unseen, .skip, noscript') || !element.checkVisibility()) continue;
+  let behind = [255, 255, 255];
+  for (let at = element; at; at = at.parentElement) {
+    const colour = parsed(getComputedStyle(at).backgroundColor);
+    if ((colour[3] ?? 1) > 0.9) { behind = colour.slice(0, 3); break; }
+  }
+  const [more, less] = [light(parsed(getComputedStyle(element).color).slice(0, 3)), light(behind)].sort((a, b) => b - a);
+  if ((more + 0.05) / (less + 0.05) < 4.5) found.push(`${element.className}: ${element.textContent.slice(0, 40)}`);
+}
+return found;";
+
+/// Checks what a screen reader is told: everything that can be used has a name.
+fn check_names(browser: &Browser, page: &str) {
+    const USED: [&str; 8] = ["button", "link", "textbox", "searchbox", "slider", "combobox", "checkbox", "image"];
+    let tree = browser.tell("Accessibility.getFullAXTree", &json!({}));
+    for node in tree["nodes"].as_array().unwrap() {
+        let role = node["role"]["value"].as_str().unwrap_or_default();
+        let name = node["name"]["value"].as_str().unwrap_or_default();
+        let is_used = USED.contains(&role) && node["ignored"] != true;
+        assert!(!is_used || !name.trim().is_empty(), "{page}: a {role} has no name: {node}");
+    }
 }
 
 /// Brings a page to where it has something to show.

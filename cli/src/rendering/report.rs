@@ -11,6 +11,10 @@ const WIDTH: f64 = 1_000.0;
 const LEFT: f64 = 190.0;
 const ROW: usize = 26;
 
+/// What a page says without journals.
+const ELSEWHERE: &str =
+    "<p class=\"quiet\">The journals are on another machine, so there is no timeline, no chart and no audit.</p>\n";
+
 /// The page.
 pub(crate) fn page(record: &ChangeRecord, told: Option<&Told>) -> String {
     let title = format!("Change {}", record.change);
@@ -28,12 +32,7 @@ pub(crate) fn page(record: &ChangeRecord, told: Option<&Told>) -> String {
          <dl><dt>accepted</dt><dd>{accepted}</dd><dt>took</dt><dd>{took}</dd></dl>\n",
         escaped(asked)
     );
-    match told {
-        Some(told) => body += &journals(told),
-        None => {
-            body += "<p class=\"quiet\">The journals are on another machine, so there is no timeline, no chart and no audit.</p>\n"
-        }
-    }
+    body += &told.map_or_else(|| ELSEWHERE.to_owned(), journals);
     body += "<h2>Events</h2>\n<ol>\n";
     for event in &record.events {
         let detail = event.detail.as_deref().filter(|_| event.operation.is_some());
@@ -95,7 +94,7 @@ fn timeline(told: &Told) -> String {
         let words = lasting(latest * tenth / 10);
         let _ = writeln!(
             text,
-            "<path class=\"tick\" d=\"M{at} 20V{height}\"/><text class=\"tick-word\" x=\"{at}\" y=\"13\">{words}</text>"
+            "<path class=\"tick\" d=\"M{at} 20V{height}\"/><text class=\"tick-word at-{tenth}\" x=\"{at}\" y=\"13\">{words}</text>"
         );
     }
     for (place, bar) in bars.iter().enumerate() {
@@ -141,7 +140,7 @@ h1 { font-size: 26px; letter-spacing: -0.02em; margin: 0 0 4px; } h2 { font-size
 pre { background: var(--soft); border-radius: 8px; padding: 12px 14px; overflow: auto; white-space: pre-wrap; font-size: 13px; }
 .scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 10px; } .scroll img { display: block; max-width: none; }
 svg { width: 100%; height: auto; } svg text { font-size: 13px; fill: var(--ink); } .row { text-anchor: end; }
-.tick { stroke: var(--line); } svg .tick-word { fill: var(--quiet); text-anchor: middle; font-size: 12px; }
+.tick { stroke: var(--line); } svg .tick-word { fill: var(--quiet); text-anchor: middle; font-size: 12px; } svg .at-10 { text-anchor: end; }
 .bar { stroke: #2f9e5b; fill: #2f9e5b33; } .bar.critical { fill: #2f9e5b; } .bar.failed { fill: #d64545; stroke: #d64545; }
 ol { list-style: none; padding: 0; font-size: 14px; } li { padding: 2px 0; } time { font-variant-numeric: tabular-nums; margin-right: 12px; }
 ";

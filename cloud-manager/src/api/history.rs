@@ -232,7 +232,7 @@ impl History {
                 }
                 match (was, condition.state) {
                     (Some(ComponentState::Starting), ComponentState::Started) => {
-                        self.metrics.operation_done("start", took)
+                        self.metrics.operation_done("start", took);
                     }
                     (Some(ComponentState::Stopping), ComponentState::Stopped | ComponentState::Starting) => {
                         self.metrics.operation_done("stop", took);

@@ -42,9 +42,12 @@ const ROWS_MAX: usize = 5_000;
 pub(super) struct Stories {
     turn: Semaphore,
     forecasts: Mutex<BTreeMap<u64, Forecast>>,
-    /// By change: the newest event that it was made at, or nothing if the change is done.
-    made: Mutex<BTreeMap<u64, (Option<u64>, Arc<ChangeStory>)>>,
+    /// By change.
+    made: Mutex<BTreeMap<u64, Made>>,
 }
+
+/// A story, and the newest event that it was made at; nothing if the change is done.
+type Made = (Option<u64>, Arc<ChangeStory>);
 
 impl Default for Stories {
     fn default() -> Self {

@@ -9,6 +9,8 @@ const MARK = 18;
 const GAP = 7;
 /** More rows than these are shown only if they are asked for. */
 const ROWS_MAX = 250;
+/** Messages that only ask whether all that was sent has arrived. */
+const NOISE = new Set(["roll call"]);
 const SORTS = [["order", "order"], ["report", "report"], ["bind", "where a provider is"], ["lend", "lent"], ["recall", "recalled"], ["home", "returned"]];
 
 export class Chart {
@@ -40,13 +42,12 @@ export class Chart {
     const x = (lifeline) => left + places.get(lifeline) * lane;
     const at = (place) => left + place * lane;
     const width = left + (lifelines.length - 1) * lane + 170;
-    const hidden = this.#all ? 0 : Math.max(0, story.rows.length - ROWS_MAX);
-    const shown = story.rows.slice(0, story.rows.length - hidden);
     const arrivals = new Map();
-    for (const message of story.messages) if (message.arrived !== undefined) arrivals.set(message.arrived, message);
+    for (const message of story.messages) if (message.arrived !== undefined && !NOISE.has(message.text)) arrivals.set(message.arrived, message);
     let y = 10;
-    const rows = shown.map((row, number) => {
-      const message = arrivals.get(number);
+    const told = story.rows.map((row, number) => ({ row, number, message: arrivals.get(number) })).filter((it) => it.message || it.row.marks.length);
+    const hidden = this.#all ? 0 : Math.max(0, told.length - ROWS_MAX);
+    const rows = told.slice(0, told.length - hidden).map(({ row, number, message }) => {
       const item = { number, row, message, y };
       y += Math.max((message ? ARROW : 0) + row.marks.length * MARK, MARK) + GAP;
       return item;
@@ -103,7 +104,7 @@ export class Chart {
   /** What has not happened by then is dimmed. */
   at(moment, follow) {
     const last = this.#tops.findLast((it) => it.row.at_ms <= moment);
-    for (const [place, element] of [...this.rows.children].entries()) element.classList.toggle("later", place > (last?.number ?? -1));
+    for (const element of this.rows.children) element.classList.toggle("later", Number(element.dataset.id) > (last?.number ?? -1));
     const y = last ? last.y + 4 : 0;
     if (follow) this.scroller.scrollTo({ top: Math.max(0, y - 260), behavior: "instant" });
   }
