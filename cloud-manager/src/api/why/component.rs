@@ -157,7 +157,7 @@ impl<'a> Inquiry<'a> {
         let lacks = self.lacks(entry, |need| !matches!(need, Need::Weak(_)));
         if lacks.is_empty() {
             let because = self.retrying(entry).map(|it| it.in_words(now_ms()));
-            let because = because.unwrap_or_else(|| "its host prepares it".into());
+            let because = because.unwrap_or_else(|| "its host prepares it, or pauses before it tries again".into());
             self.wrong(depth, entry, format!("{place} is stopped: {because}"));
             self.last_failure(entry);
             let word = quoted(entry.name.as_str());
