@@ -161,7 +161,7 @@ impl<'a> Inquiry<'a> {
         let lacks = self.lacks(entry, |need| !matches!(need, Need::Weak(_)));
         if lacks.is_empty() {
             let because = self.retrying(entry).map(|it| it.in_words(now_ms()));
-            let because = because.unwrap_or_else(|| "its host is preparing it".into());
+            let because = because.unwrap_or_else(|| "its host is preparing it, or pausing before a retry".into());
             self.wrong(depth, entry, format!("{place} is stopped: {because}"));
             self.last_failure(entry);
             let word = quoted(entry.name.as_str());
