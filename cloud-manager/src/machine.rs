@@ -6,6 +6,7 @@
 
 mod data;
 mod origins;
+mod questions;
 mod submissions;
 mod wishes;
 
@@ -448,31 +449,6 @@ impl Manager {
             self.tell(at, News::AttemptFailed(component, attempt), None, &mut outputs);
         }
         outputs
-    }
-
-    fn forward_question(&self, number: u64, component: ComponentId, question: Question) -> Outputs {
-        let book = self.books.manager.book();
-        match book.component_by_id(component).and_then(|it| book.vm_of(it).id) {
-            Some(vm) => vec![send(vm, &ToAgent::Ask { number, component, question })],
-            None => {
-                let answer = Err("the component no longer exists".into());
-                vec![Output::Effect(Effect::Answer { number, answer })]
-            }
-        }
-    }
-
-    fn forward_question_by_name(&self, number: u64, component: &Name, question: Question) -> Outputs {
-        let refuse = |why: String| vec![Output::Effect(Effect::Answer { number, answer: Err(why) })];
-        let book = self.books.manager.book();
-        let Some(entry) = book.component(component) else {
-            return refuse(format!("there is no component {component}"));
-        };
-        match (book.vm_of(entry).id, entry.id) {
-            (Some(vm), Some(component)) => {
-                vec![send(vm, &ToAgent::Ask { number, component, question })]
-            }
-            _ => refuse(format!("component {component} waits for its phase and has not run yet")),
-        }
     }
 }
 
