@@ -146,6 +146,16 @@ fn what_is_called_independent_is() {
     assert!(checked > 80 && claims > 500, "{claims} claims in {checked} scenarios");
 }
 
+/// Seeds with which a claim was wrong once: a value is no longer used while its provider is reported gone.
+#[test]
+fn claims_that_were_wrong_once_are_right() {
+    for seed in [4_088, 4_248] {
+        let scenario = differential::scenario(seed);
+        let checked = independence::check(&scenario, 5_000);
+        assert!(matches!(checked, Some(Ok(found)) if found.claims > 0), "{}: {checked:?}", scenario.name);
+    }
+}
+
 #[test]
 fn symmetry_makes_most_tiers_smaller() {
     let mut saved = 0;

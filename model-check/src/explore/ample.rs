@@ -19,8 +19,9 @@
 //! make the manager say nothing. There are two rules.
 //!
 //! **One change, no faults.** Components only come nearer to what is predicted, but for news that something is *not* as
-//! predicted any more, which are not taken first. What is waited for becomes true and stays true, so the manager goes on
-//! when the last of it is heard, in whatever order. (A component that may die can be as predicted for a while and then no
+//! predicted any more, which are not taken first. Neither is news that depends on the report of another VM: that a value is no
+//! longer used, which counts only until its provider is reported gone, and that a component waits for others. What is
+//! waited for becomes true and stays true, so the manager goes on when the last of it is heard, in whatever order. (A component that may die can be as predicted for a while and then no
 //! more; whether the manager calls a phase done in between depends on what it hears when. So the rule is not for faults.)
 //!
 //! **No change can tell the difference.** With several changes, or faults, nothing is assumed of what other VMs report. The
@@ -100,7 +101,8 @@ impl Walker<'_> {
         if !stepped.effects.is_empty() {
             return false;
         }
-        calm && !stepped.unsettled || self.changes_nothing(row[MANAGER], input, stepped.part, vm)
+        let calm = calm && !stepped.unsettled && !concerns_others(&self.input(input));
+        calm || self.changes_nothing(row[MANAGER], input, stepped.part, vm)
     }
 
     /// Whether at most one change runs.
@@ -129,6 +131,13 @@ impl Walker<'_> {
         self.neutral.insert((manager, input), neutral);
         neutral
     }
+}
+
+/// Whether a report tells something that counts differently before and after the report of another VM: that a client no longer
+/// uses a value whose provider's VM reports that it is gone, or that a component waits for others.
+fn concerns_others(input: &Input) -> bool {
+    let Input::Manager(manager::Input::FromAgent(_, report)) = input else { return false };
+    report.facts.iter().any(|fact| matches!(fact, Fact::ValueWithdrawn { .. } | Fact::Pending { .. }))
 }
 
 /// Whether an input only tells conditions, and of nothing that failed; or that a VM has come which is to stay.
